@@ -327,15 +327,6 @@ class _SparkFiles(TypedDict, total=False):
 
 
 class _SparkSource(TypedDict, total=False):
-    pushdown: Annotated[
-        bool,
-        Option(
-            Flag(),
-            False,
-            "whether filters are applied before rows go to Spark; it needs "
-            "spark.sql.python.filterPushdown.enabled",
-        ),
-    ]
     min_file_age: Annotated[
         float,
         Option(

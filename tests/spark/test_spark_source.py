@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 pytest.importorskip("pyspark")
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from support.rotations import busy, write_rotated
 
@@ -27,13 +25,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("captures")
     write_rotated(folder / "set", busy(folder / "whole", 250_000), seed=1, files=4)
     return folder / "set"
-
-
-@pytest.fixture
-def pushdown(spark: Any) -> Iterator[None]:
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    yield
-    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
 def read(spark: Any, path: Path, schema: str | None = None, **options: Any) -> Any:
@@ -106,15 +97,6 @@ def test_sql_reads_it(spark: Any, folder: Path) -> None:
     assert {row.exchange: row.octets for row in found.collect()} == expected
 
 
-MORE_CONDITIONS = (
-    "exchange = 'orders' AND body_size > 100",
-    "properties.message_id IS NOT NULL AND exchange != 'orders'",
-    "redelivered IS NULL",
-    "NOT (exchange = 'orders' OR redelivered)",
-    "redelivered <=> NULL",
-)
-
-
 @pytest.fixture
 def damaged(tmp_path: Path) -> Path:
     """A stream with a method that is not known in its midst."""
@@ -143,39 +125,6 @@ def test_rows_in_error_can_be_dropped(spark: Any, damaged: Path) -> None:
 def test_a_row_in_error_can_fail_the_query(spark: Any, damaged: Path) -> None:
     with pytest.raises(PySparkException, match=rf"COMMAND_INVALID|503[\s\S]*in '{damaged}'"):
         read(spark, damaged, table="methods", mode="FAILFAST").collect()
-
-
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "exchange IN ('orders', 'events') AND properties.delivery_mode = 2 AND NOT redelivered",
-        "ts >= timestamp'2023-11-14 22:13:20.1' AND routing_key LIKE 'order.%' AND exchange < 'b'",
-        *(pytest.param(condition, marks=pytest.mark.spark) for condition in MORE_CONDITIONS),
-    ],
-)
-@pytest.mark.needs("pushdown")
-def test_filters_pushed_down_keep_the_same_rows(
-    spark: Any, folder: Path, pushdown: None, condition: str
-) -> None:
-    columns = "ts, exchange, routing_key, redelivered, body_size, properties"
-    found = read(spark, folder, pushdown="true", columns=columns).where(condition).toArrow()
-    assert found.num_rows
-    assert found.equals(read(spark, folder, columns=columns).where(condition).toArrow())
-
-
-@pytest.mark.needs("pushdown")
-def test_a_file_asked_for_is_the_only_recording_read(
-    spark: Any, folder: Path, pushdown: None, tmp_path: Path
-) -> None:
-    for path in sorted(folder.iterdir())[:2]:
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "unreadable").write_bytes(b"\xd4\xc3\xb2\xa1")
-    wanted_file = str(tmp_path / "trace_00002.pcap")
-    found = read(spark, tmp_path, pushdown="true").where(f"file = '{wanted_file}'").toArrow()
-    assert set(found["file"].to_pylist()) == {wanted_file}
-    (tmp_path / "unreadable").unlink()
-    rows = wanted(tmp_path)
-    assert found.equals(rows.filter(pc.equal(rows["file"], wanted_file)))
 
 
 def test_the_pure_build_is_used_when_asked_for(spark: Any, folder: Path) -> None:

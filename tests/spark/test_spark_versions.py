@@ -28,7 +28,6 @@ def stream(**options: str) -> Any:
     ("feature", "version", "attribute", "use"),
     [
         ("to_amqp", "4.1", "pyspark.sql.functions.arrow_udf", lambda: to_amqp("message")),
-        ("pushdown", "4.1", "pyspark.sql.datasource.Filter", lambda: read(pushdown="true")),
         (
             "maxFilesPerTrigger",
             "4.2",
@@ -49,5 +48,5 @@ def test_what_is_not_there_is_reported_with_the_version_that_has_it(
 
 
 def test_the_rest_is_there_everywhere() -> None:
-    assert read(pushdown="false")
+    assert read()
     assert stream()

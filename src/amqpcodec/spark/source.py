@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -10,7 +10,6 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
@@ -31,7 +30,6 @@ from .planning import Place, Recording, Task, places, plan, tasks_of
 from .reading import batches
 from .schemas import CORRUPT, project, table_schema
 from .states import States, scratch
-from .versions import need
 
 
 def register(spark: SparkSession) -> None:
@@ -75,13 +73,7 @@ class AmqpSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of those columns that a schema has."""
-        options = read_options(self.options)
-        if options["pushdown"]:
-            need("pushdown")
-            from .filters import FilteringReader
-
-            return FilteringReader(options, schema)
-        return AmqpReader(options, schema)
+        return AmqpReader(read_options(self.options), schema)
 
 
 class RowReader(Packaged):
@@ -104,7 +96,6 @@ class RowReader(Packaged):
         self.columns, self.schema = project(
             schema, options["table"], options["dialect"], options["column_name_of_corrupt_record"]
         )
-        self.keep: pc.Expression | None = None
         self.name = ""
         self.divided: dict[int, Recording] = {}
 
@@ -120,15 +111,10 @@ class RowReader(Packaged):
             on_state = partial(states.leave, place) if self.divided else None
             found = batches(part, self.columns, options, on_state=on_state)
             for batch in warning_if_empty(part, found, options):
-                renamed = pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
-                yield from [renamed] if self.keep is None else self._kept(renamed)
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
 
     def _parts_of(self, place: Place) -> Recording:
         return self.divided[place.recording]
-
-    def _kept(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
-        kept: list[pa.RecordBatch] = pa.Table.from_batches([batch]).filter(self.keep).to_batches()
-        return kept
 
 
 class AmqpReader(RowReader, DataSourceReader):
@@ -145,7 +131,8 @@ class AmqpReader(RowReader, DataSourceReader):
         """Return the tasks: each reads a part of a recording, or several small ones."""
         if self._tasks is None:
             begin = monotonic()
-            recordings = self.recordings()
+            recordings = plan(self.options)
+            warn_of_files(recordings, self.options["paths"])
             self.name = uuid4().hex
             self.divided = {at: each for at, each in enumerate(recordings) if len(each) > 1}
             self._tasks = tasks_of(places(recordings), self.options)
@@ -153,12 +140,6 @@ class AmqpReader(RowReader, DataSourceReader):
                 count = f"{len(recordings):,} recordings, {len(self._tasks):,} tasks"
                 progress.say(f"planned in {seconds:.1f} s: {count}")
         return self._tasks
-
-    def recordings(self) -> list[Recording]:
-        """Return what is to be read; warn of what is not."""
-        found = plan(self.options)
-        warn_of_files(found, self.options["paths"])
-        return found
 
     def sent(self) -> dict[str, Any]:
         """See `Packaged`: workers need to know what is before a part, and Spark asks for tasks only later."""

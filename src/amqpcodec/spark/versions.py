@@ -9,7 +9,6 @@ import pyspark
 # What a user asks for: the module of PySpark, what it has there if it can do that, and since which version.
 _NEEDED = {
     "to_amqp": ("pyspark.sql.functions", "arrow_udf", "4.1"),
-    "pushdown": ("pyspark.sql.datasource", "Filter", "4.1"),
     "maxFilesPerTrigger": ("pyspark.sql.streaming.datasource", "ReadMaxFiles", "4.2"),
 }
 
