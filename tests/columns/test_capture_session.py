@@ -203,7 +203,7 @@ class TestCuts:
         before = rows_of(session.read(path, end=len(octets) // 2))
         with path.open("r+b") as file:
             file.seek(24)
-            file.write(bytes(len(octets) // 2 - 24))
+            file.write(bytes(len(octets) // 2 - 1600))  # a record that goes on after the end was not read
         session = arrow.CaptureSession(state=session.suspend(), _impl=turns[-1])
         rows = before + rows_of(session.read(path)) + rows_of(session.finish())
         assert [{**row, "file": None} for row in rows] == _whole(octets, "messages")
@@ -220,6 +220,31 @@ class TestCuts:
             assert [row["kind"] for row in expected].count("file") == 2
             cuts = [3000, size_of(octets) // 2, size_of(octets) - 3, size_of(octets), size_of(octets) + 100]
             _check_cut(octets, "errors", turns, cuts)
+
+    @pytest.mark.parametrize("table", TABLES)
+    @pytest.mark.parametrize("form", [make.pcap, make.pcapng])
+    def test_a_file_that_grows_is_read_on_after_its_last_whole_record(
+        self, form: Any, table: str, turns: tuple[str, ...]
+    ) -> None:
+        octets = form(disturbed(2))
+        ends = [200, *sorted(random.Random(4).sample(range(200, len(octets)), 12))]
+        parts = [(octets[:end], None, end) for end in ends]
+        assert _parts([*parts, (octets, None, None)], table, turns) == _whole(octets, table)
+
+    @pytest.mark.parametrize("table", ["errors", "messages"])
+    def test_a_file_that_is_gone_ends_where_reading_stands(self, table: str, turns: tuple[str, ...]) -> None:
+        packets = disturbed(2)
+        fragment = make.ethernet(make.ipv4("10.0.0.1", "10.0.0.2", bytes(40), fragment=0x2000))
+        first = [*packets[:40], make.Recorded(packets[39].time_ns, fragment)]
+        octets, rest = make.pcap(first), make.pcap(packets[40:])
+        session = arrow.CaptureSession(table, _impl=turns[0])
+        found = rows_of(session.read(io.BytesIO(octets + rest[24:]), "a", len(octets)))
+        session = arrow.CaptureSession(table, state=session.suspend(), _impl=turns[-1])
+        for _ in range(2):  # between two files there is nothing to end
+            found += rows_of(session.read(None))
+        found += rows_of(session.read(io.BytesIO(rest), "b")) + rows_of(session.finish())
+        assert found == _parts([(octets, "a", None), (rest, "b", None)], table, turns)
+        assert found
 
     def test_sections_and_interfaces_of_pcapng(self, turns: tuple[str, ...]) -> None:
         first, second = disturbed(0), disturbed(2)

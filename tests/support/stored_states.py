@@ -17,7 +17,7 @@ from amqpcodec import _state, arrow
 
 ROOT = Path(__file__).parents[2]
 CAPTURE = ROOT / "examples" / "real-bunny.pcap"
-CUT = 60_000  # amid a message and its frames
+CUT = 75_127  # where a record ends, amid a message and its frames
 TABLES = ("frames", "methods", "messages", "connections", "errors", "deliveries", "packets")
 
 

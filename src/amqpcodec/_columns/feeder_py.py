@@ -152,7 +152,7 @@ def feed_part(
         tracker: of the same build.
         position: where the part begins; it moves to where the next one does.
         before: packets of the recording before this file.
-        end: the part has the records that begin before this octet of the file; None for all, and for the
+        end: the part has the records that end by this octet of the file; None for all, and for the
             faults at the end of a file.
 
     Raises:

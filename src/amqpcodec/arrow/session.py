@@ -26,9 +26,9 @@ from .reading import name_of
 Opener = Callable[[], BinaryIO]  # of a file that is opened when it is read
 # Arguments of `CaptureSession.read`.
 ReadArguments = (
-    tuple[Source | Opener]
-    | tuple[Source | Opener, str | None]
-    | tuple[Source | Opener, str | None, int | None]
+    tuple[Source | Opener | None]
+    | tuple[Source | Opener | None, str | None]
+    | tuple[Source | Opener | None, str | None, int | None]
 )
 
 
@@ -86,20 +86,21 @@ class CaptureSession:
             self._restore(unpack(state))
 
     def read(
-        self, file: Source | Opener, name: str | None = None, end: int | None = None
+        self, file: Source | Opener | None, name: str | None = None, end: int | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The rows of the next file, or of the rest of the current one, read on demand.
 
         A file that was read up to an `end` has to be passed again until it is read without one, even if
-        nothing of it is left. Then the next file begins.
+        nothing of it is left. Then the next file begins. The file may grow in between.
 
         Args:
             file: a path or binary file object of a pcap or pcapng file, or either in gzip or Zstandard, at
                 its start; or a function that opens it, after which it is closed. The part that was read
-                before is skipped by seeking, or by uncompressing it.
+                before is skipped by seeking, or by uncompressing it. None where the current file is not there
+                any more: it ends where reading stands.
             name: of the file for the column `file`, as it begins, and for notes of errors; the path if there
                 is one.
-            end: only records that begin before this byte of the (uncompressed) file are read; None for all.
+            end: only records that end by this byte of the (uncompressed) file are read; None for all.
 
         Yields:
             Full batches, and at the end one with the remaining rows.
@@ -111,9 +112,9 @@ class CaptureSession:
             ValueError: no file can have this path; it is not the file that the session was reading; the
                 session is finished, or an iterator of `read` was left before its end.
         """
-        named = name_of(file) if name is None else clean(name)
+        named = None if file is None else name_of(file) if name is None else clean(name)
         self._begin("a read was left before its end")
-        return self._read(file, named, end)
+        return self._left() if file is None else self._read(file, named, end)
 
     def suspend(self) -> bytes:
         """The state on which later rows depend; all complete rows were returned before.
@@ -167,6 +168,13 @@ class CaptureSession:
                     error.add_note(f"in {name!r}")
                 raise
 
+    def _left(self) -> Iterator[pa.RecordBatch]:
+        """End the current file, if there is one, without looking at it."""
+        if self._position is not None:
+            self._position.ended = True
+            yield from self._part(None, self._position, None)
+        self._closed = ""
+
     def _enter(self, source: ByteSource, name: str | None) -> FilePosition:
         """Move a file to the position where reading continues."""
         try:
@@ -180,7 +188,9 @@ class CaptureSession:
             raise
         return self._position
 
-    def _part(self, source: ByteSource, position: FilePosition, end: int | None) -> Iterator[pa.RecordBatch]:
+    def _part(
+        self, source: ByteSource | None, position: FilePosition, end: int | None
+    ) -> Iterator[pa.RecordBatch]:
         try:
             for _ in self._read_part(source, self._feeder, self._tracker, position, self._before, end):
                 yield from self._batches()

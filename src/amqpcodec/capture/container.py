@@ -45,14 +45,15 @@ def packets(
         reader: reads from it; None where it is at its start.
         max_record_bytes: as for `read_packets`, without a reader.
         last_read: number of the last packet that was read before; 0 for none.
-        end: only records that begin before this octet are read; None for all.
+        end: only records that end by this octet are read; None for all.
 
     Raises:
         CaptureError: as for `read_packets`.
     """
     if reader is None:
         reader = packet_reader(container(source), source, max_record_bytes)
-    while end is None or source.offset < end:
+    reader.end = end
+    while True:
         try:
             found = reader.read()
         except CaptureError as error:

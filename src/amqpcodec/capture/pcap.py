@@ -34,6 +34,7 @@ class PcapReader:
         linktype: LINKTYPE number of every packet.
         number: packets read so far.
         ended: whether there is nothing more to read.
+        end: a record that goes on after this octet of the file is left; None to leave none.
 
     Raises:
         CaptureError: file header cut off.
@@ -50,14 +51,17 @@ class PcapReader:
         self.record = struct.Struct(self.order + "IIII")
         self.number = 0
         self.ended = False
+        self.end: int | None = None
 
     def read(self) -> Packet | Fault | None:
         """The next packet; at the end a `Fault` of kind ``"file"`` if the last record is cut off; then None.
 
+        None, too, where the next record goes on after `end`.
+
         Raises:
             CaptureError: a record length that cannot be.
         """
-        if self.ended:
+        if self.ended or not self._is_wanted():
             return None
         start = self._source.offset
         head = self._source.read(RECORD_SIZE)
@@ -77,3 +81,14 @@ class PcapReader:
             return None
         reason = self._source.fault or "the last record is cut off"
         return Fault("file", reason, packet=self.number or None, offset=start, length=len(head))
+
+    def _is_wanted(self) -> bool:
+        """Return whether the next record ends by `end`. One whose length cannot be is wanted: it is a fault."""
+        if self.end is None:
+            return True
+        room = self.end - self._source.offset - RECORD_SIZE
+        if room < 0:
+            return False
+        head = self._source.peek(RECORD_SIZE)
+        captured = self.record.unpack(head)[2] if len(head) == RECORD_SIZE else 0
+        return captured > self.max_record_bytes or bool(captured <= room)

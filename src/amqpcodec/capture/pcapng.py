@@ -15,6 +15,7 @@ _END_OF_OPTIONS, _TIME_RESOLUTION, _TIME_OFFSET = 0, 9, 14
 _NS = 1_000_000_000
 _LAST_NS = 1 << 62  # in the year 2116
 MAX_INTERFACES = 65536  # of a section, so that a file of nothing else does not fill the memory
+_BLOCK_HEAD = 8  # octets of its type and length
 BLOCK_OVERHEAD = 4096  # room for the fields and options of a block beside its packet
 
 
@@ -45,6 +46,7 @@ class PcapngReader:
         interfaces: those described in it so far; another list for each section.
         number: packets read so far.
         ended: whether there is nothing more to read.
+        end: a block that goes on after this octet of the file is left; None to leave none.
     """
 
     def __init__(self, source: Octets, max_record_bytes: int) -> None:
@@ -54,9 +56,10 @@ class PcapngReader:
         self.interfaces: list[Interface] = []
         self.number = 0
         self.ended = False
+        self.end: int | None = None
 
     def read(self) -> Packet | Fault | None:
-        """The next packet, or a `Fault` of kind ``"file"``; None at the end.
+        """The next packet, or a `Fault` of kind ``"file"``; None at the end, and at a block that goes on after `end`.
 
         A block whose length is repeated wrongly behind it, a packet of an interface never described, an
         interface beyond the first 65,536 of its section, and a block too short for its kind are faults; the
@@ -66,9 +69,26 @@ class PcapngReader:
             CaptureError: a block length or a byte-order mark that cannot be.
         """
         found = None
-        while found is None and not self.ended:
+        while found is None and not self.ended and self._is_wanted():
             found = self._read_block()
         return found
+
+    def _is_wanted(self) -> bool:
+        """Return whether the next block ends by `end`. One whose length cannot be is wanted: it is a fault."""
+        if self.end is None:
+            return True
+        room = self.end - self._source.offset
+        if room < _BLOCK_HEAD:
+            return False
+        head = self._source.peek(_BLOCK_HEAD + 4)
+        if len(head) < _BLOCK_HEAD + 4:
+            return True
+        order = _ORDERS.get(head[_BLOCK_HEAD:], self.order) if head[:4] == SECTION_HEADER else self.order
+        total = struct.unpack_from(order + "I", head, 4)[0]
+        return bool(total <= room) or not self._is_possible(total)
+
+    def _is_possible(self, total: int) -> bool:
+        return total >= 12 and total % 4 == 0 and total <= self.max_record_bytes + BLOCK_OVERHEAD
 
     def _read_block(self) -> Packet | Fault | None:
         """One block; None if it is of no interest, or none is left."""

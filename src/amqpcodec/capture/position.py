@@ -124,7 +124,7 @@ def read_part(source: ByteSource, position: FilePosition, end: int | None) -> It
     Args:
         source: the file, at that position.
         position: moves behind the last record once the iterator is exhausted.
-        end: only records that begin before this octet of the file are read; None for all.
+        end: only records that end by this octet of the file are read; None for all.
     """
     if position.ended:
         return

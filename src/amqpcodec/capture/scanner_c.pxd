@@ -12,7 +12,7 @@ cdef enum Outcome:
     RECORD  # the slow path reads the next record
     PACKET  # the slow path takes the current packet
     FULL  # the consumer wants to be settled
-    BEHIND  # the next record begins where none is to be read any more
+    BEHIND  # the next record goes on where none is to be read any more
 
 
 cdef struct Interface:

@@ -153,7 +153,7 @@ cdef class Scanner:
         max_record_bytes: see `read_packets`.
         position: the `FilePosition` of the source, if the recording continues in another file.
         before: packets of that recording before the file.
-        end: only records that begin before this byte of the file are read; None for all.
+        end: only records that end by this byte of the file are read; None for all.
     """
 
     def __cinit__(
@@ -175,6 +175,7 @@ cdef class Scanner:
         self._consumer = consumer
         self._table = FlowTable()
         self._reader = self._position.reader(self._ahead, max_record_bytes)
+        self._reader.end = end
         self._segments = self._position.segments
         self._number, self._last_read = self._reader.number, self._position.last_read
         self._max_record_bytes = max_record_bytes
@@ -263,8 +264,6 @@ cdef class Scanner:
         cdef Entry *entry
         cdef Record *record = &self._record
         while outcome == DONE:
-            if self._ahead.at >= self._behind:
-                return BEHIND
             outcome = self._next_block() if self._blocks else self._next_record()
             if outcome != DONE:
                 break
@@ -289,12 +288,16 @@ cdef class Scanner:
         cdef long long captured
         cdef Record *record = &self._record
         self._need = PCAP_HEAD
+        if self._ahead.at + self._need > self._behind:
+            return BEHIND
         if there < self._need:
             return MORE
         captured = number_at(head + 8, self._little)
         if captured > self._max_record_bytes:
             return RECORD
         self._need += <Py_ssize_t>captured
+        if self._ahead.at + self._need > self._behind:
+            return BEHIND
         if there < self._need:
             return MORE
         record.data = head + PCAP_HEAD
@@ -313,6 +316,8 @@ cdef class Scanner:
         cdef bint little = self._little
         cdef Record *record = &self._record
         self._need = BLOCK_HEAD
+        if self._ahead.at + self._need > self._behind:
+            return BEHIND
         if there < self._need:
             return MORE
         total = number_at(head + 4, little)
@@ -324,6 +329,8 @@ cdef class Scanner:
         ):
             return RECORD
         self._need = <Py_ssize_t>total
+        if self._ahead.at + self._need > self._behind:
+            return BEHIND
         if there < self._need:
             return MORE
         which = number_at(head + 8, little)
@@ -388,17 +395,19 @@ cdef class Scanner:
         return FULL if answer == PAUSE else DONE
 
     cdef bint _slow_record(self) except -1:
-        """Have the container's reader read the next record; False at the end."""
+        """Have the container's reader read the next record; False where none is to be read any more."""
         self._reader.number = self._number
+        found = None
         try:
             found = self._reader.read()
         except CaptureError as error:
             self._consumer.event(damage(error, self._last_read))
-            found = None
+            self._reader.ended = True
         self._number = self._reader.number
         self._note_section()
         if found is None:
-            self._finish()
+            if self._reader.ended:
+                self._finish()
             return False
         if isinstance(found, Packet):
             self._last_read = self._number

@@ -28,8 +28,8 @@ class FileRange:
 
     Attributes:
         path: the file.
-        end: records that begin before this octet belong to it, from where the range before it ends; None for
-            all that are left.
+        end: records that end by this octet belong to it, from where the range before it ends; None for all
+            that are left.
         size: how many octets they are.
     """
 
