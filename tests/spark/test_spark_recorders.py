@@ -13,7 +13,18 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from support.followed import HEADER, age, batch, expected, in_order, put, reader, recorded, rows_between
+from support.followed import (
+    HEADER,
+    age,
+    at_most,
+    batch,
+    expected,
+    in_order,
+    put,
+    reader,
+    recorded,
+    rows_between,
+)
 
 from amqpcodec.spark import positions
 from amqpcodec.spark.notices import BadFileWarning
@@ -307,3 +318,190 @@ def test_a_position_tells_taken_files_from_late_ones(seed: int, monkeypatch: pyt
 def test_a_step_knows_whether_there_is_anything_to_do() -> None:
     assert not Step()
     assert all((Step({"a": 1}), Step(new={"a": 1}), Step(changed={"a": None})))
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """Return the files of a recorder that is often quiet."""
+    path = tmp_path_factory.mktemp("recorded") / "a.pcap"
+    return recorded(path, 60_000, seed=6, bursts=10, piece=15_000)
+
+
+class Quiet:
+    """A recorder that writes a piece of a file, and then nothing for as long as makes the file complete.
+
+    Args:
+        folder: where it writes.
+        files: what it writes.
+        seed: where its files are cut.
+    """
+
+    def __init__(self, folder: Path, files: list[bytes], seed: int) -> None:
+        self._folder, self._rng, self._waiting = folder, random.Random(seed), list(enumerate(files))
+        self._size = 0
+
+    def path(self, at: int) -> Path:
+        return self._folder / f"trace_{at:05d}.pcap"
+
+    def write(self) -> bool:
+        """Write some more; return whether there was any."""
+        if not self._waiting:
+            return False
+        at, octets = self._waiting[0]
+        self._size = min(self._size + self._rng.randrange(200, 6000), len(octets))
+        self.path(at).write_bytes(octets[: self._size])
+        age(self.path(at), 7200)
+        if self._size == len(octets):
+            self._waiting.pop(0)
+            self._size = 0
+        return True
+
+
+@pytest.mark.filterwarnings("ignore:no messages found")  # in the first octets
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_recorder_that_is_quiet_for_long_and_writes_on_is_read_as_a_batch_reads_it(
+    recording: list[bytes], tmp_path: Path, seed: int, restarts: bool
+) -> None:
+    recorder, source, offset, rows, steps = Quiet(tmp_path, recording, seed), reader(tmp_path), {}, [], 0
+    while recorder.write():
+        end = kept(source.latestOffset(offset))
+        steps += end != offset
+        if restarts:
+            source = reader(tmp_path)
+        rows += rows_between(source, offset, end)
+        assert source.latestOffset(end) == end
+        offset = end
+    assert steps > 10
+    assert in_order(rows) == expected(sorted(tmp_path.iterdir()))
+
+
+def test_what_was_written_after_planning_is_read_by_the_next_batch(
+    recording: list[bytes], tmp_path: Path
+) -> None:
+    (path,) = put(tmp_path, [recording[0][:7001]], 0, 1, age=7200)
+    source = reader(tmp_path)
+    offset = kept(source.latestOffset({}))
+    put(tmp_path, recording, 0, 1, age=7200)
+    rows = rows_between(source, {}, offset)
+    assert rows_between(reader(tmp_path), {}, offset) == rows
+    end = source.latestOffset(offset)
+    assert in_order(rows + rows_between(source, offset, end)) == expected([path])
+
+
+@pytest.mark.parametrize("rest", [False, True])
+@pytest.mark.parametrize("when", ["before", "planned", "committed"])
+def test_a_file_may_be_compressed_after_a_part_of_it_was_read(
+    recording: list[bytes], tmp_path: Path, when: str, rest: bool
+) -> None:
+    """`rest` is whether more was written to it before that."""
+    size = 9001 if rest else len(recording[0])
+    paths = put(tmp_path, [recording[0][:size], *recording[1:]], 0, 1, age=7200)
+    source = reader(tmp_path)
+    offset = kept(source.latestOffset({}))
+    rows = rows_between(source, {}, offset)
+    paths += put(tmp_path, recording, 0, 2, age=7200)[1:]
+    plain = expected(paths)
+    end = kept(source.latestOffset(offset)) if when != "before" else None
+    if when == "committed":
+        rows += rows_between(source, offset, end)
+    paths[0].with_name(f"{paths[0].name}.gz").write_bytes(gzip.compress(recording[0]))
+    paths[0].unlink()
+    source = reader(tmp_path)
+    end = end or kept(source.latestOffset(offset))
+    if when != "committed":
+        rows += rows_between(source, offset, end)
+    assert in_order([row | {"file": row["file"].removesuffix(".gz")} for row in rows]) == plain
+    assert source.latestOffset(end) == end
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_a_file_that_was_read_may_be_deleted_while_it_is_the_newest(
+    recording: list[bytes], tmp_path: Path, planned: bool
+) -> None:
+    wanted = expected(put(tmp_path, recording, 0, 2, age=7200))
+    (tmp_path / "trace_00001.pcap").unlink()
+    source = reader(tmp_path)
+    offset = kept(source.latestOffset({}))
+    rows = rows_between(source, {}, offset)
+    put(tmp_path, recording, 1, 2, age=7200)
+    end = kept(source.latestOffset(offset)) if planned else None
+    (tmp_path / "trace_00000.pcap").unlink()
+    end = end or kept(source.latestOffset(offset))
+    rows += rows_between(reader(tmp_path), offset, end)
+    assert in_order(rows) == wanted
+
+
+@pytest.mark.parametrize("change", ["written again", "shorter"])
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_file_that_reading_stands_in_and_is_another_one_is_reported(
+    recording: list[bytes], tmp_path: Path, change: str, skip: bool
+) -> None:
+    first = recording[0][:9000]
+    (path,) = put(tmp_path, [first], 0, 1, age=7200)
+    offset = kept(reader(tmp_path, table="errors").latestOffset({}))
+    put(tmp_path, [recording[1] if change == "written again" else first[:5000]], 0, 1, age=7200)
+    put(tmp_path, recording, 1, 2, age=7200)
+    message = f"has changed since it was read: it had 9000 octets, and has {path.stat().st_size}; "
+    if not skip:
+        with pytest.raises(OSError, match=f"{path.name}' {message}"):
+            reader(tmp_path, table="errors").latestOffset(offset)
+        return
+    source = reader(tmp_path, table="errors", badFiles="skip")
+    with pytest.warns(BadFileWarning, match=f"^skipped '{path}': {message}"):
+        end = kept(source.latestOffset(offset))
+    again = reader(tmp_path, table="errors", badFiles="skip")
+    for each in (source, again):
+        found = [row for row in rows_between(each, offset, end) if row["kind"] == "file"]
+        assert [row["file"] for row in found] == [str(path)]
+        assert each.latestOffset(end) == end
+
+
+def test_a_file_that_is_gone_before_it_was_read_is_a_row_where_bad_files_are_skipped(
+    recording: list[bytes], tmp_path: Path
+) -> None:
+    paths = put(tmp_path, recording, 0, 3, age=7200)
+    end = kept(reader(tmp_path, badFiles="skip").latestOffset({}))
+    for gone in paths[1:]:
+        gone.unlink()
+    source = reader(tmp_path, table="errors", badFiles="skip")
+    with pytest.warns(BadFileWarning) as caught:
+        rows = rows_between(source, {}, end)
+    assert [str(warning.message) for warning in caught] == [
+        f"skipped '{path}': was to be read again, and is not there any more" for path in paths[1:]
+    ]
+    assert [row["file"] for row in rows if row["kind"] == "file"] == [str(path) for path in paths[1:]]
+    with pytest.warns(BadFileWarning):
+        rows = rows_between(reader(tmp_path, badFiles="skip"), {}, end)
+    assert in_order(rows) == expected(paths[:1])
+    put(tmp_path, recording, 3, 4, age=7200)
+    after = reader(tmp_path, badFiles="skip")
+    assert rows_between(after, end, after.latestOffset(end))
+
+
+@pytest.mark.needs("maxFilesPerTrigger")
+def test_a_run_over_what_is_there_reads_the_rest_of_a_file_and_ends(
+    recording: list[bytes], tmp_path: Path
+) -> None:
+    put(tmp_path, [recording[0][:9000]], 0, 1, age=7200)
+    offset = kept(reader(tmp_path).latestOffset({}))
+    rows = rows_between(reader(tmp_path), {}, offset)
+    paths = put(tmp_path, recording, 0, 4, age=7200)
+    source, ends = reader(tmp_path), [offset]
+    source.prepareForTriggerAvailableNow()
+    (tmp_path / "trace_00004.pcap").write_bytes(recording[0])
+    while len(ends) < 2 or ends[-1] != ends[-2]:
+        ends.append(kept(source.latestOffset(ends[-1], at_most(2))))
+        rows += rows_between(reader(tmp_path), ends[-2], ends[-1])
+    assert len(ends) == 4  # two files each, with the rest of the first beside them; and nothing more
+    assert in_order(rows) == expected(paths)
+
+
+def test_a_growing_file_is_not_read_before_it_is_quiet_again(recording: list[bytes], tmp_path: Path) -> None:
+    put(tmp_path, [recording[0][:9000]], 0, 1, age=7200)
+    offset = kept(reader(tmp_path).latestOffset({}))
+    (path,) = put(tmp_path, recording, 0, 1, age=30)
+    assert reader(tmp_path).latestOffset(offset) == offset
+    assert reader(tmp_path, minFileAge="20s").latestOffset(offset) != offset
+    age(path, 60)
+    assert reader(tmp_path).latestOffset(offset) != offset

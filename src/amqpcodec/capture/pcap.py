@@ -83,7 +83,7 @@ class PcapReader:
         return Fault("file", reason, packet=self.number or None, offset=start, length=len(head))
 
     def _is_wanted(self) -> bool:
-        """Return whether the next record ends by `end`. One whose length cannot be is wanted: it is a fault."""
+        """Return whether the next record ends by `end`. A length that cannot be is wanted: it is a fault."""
         if self.end is None:
             return True
         room = self.end - self._source.offset - RECORD_SIZE

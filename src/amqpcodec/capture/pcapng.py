@@ -59,7 +59,7 @@ class PcapngReader:
         self.end: int | None = None
 
     def read(self) -> Packet | Fault | None:
-        """The next packet, or a `Fault` of kind ``"file"``; None at the end, and at a block that goes on after `end`.
+        """The next packet, or a `Fault` of kind ``"file"``; None at the end, or at a block that is left.
 
         A block whose length is repeated wrongly behind it, a packet of an interface never described, an
         interface beyond the first 65,536 of its section, and a block too short for its kind are faults; the
@@ -74,7 +74,7 @@ class PcapngReader:
         return found
 
     def _is_wanted(self) -> bool:
-        """Return whether the next block ends by `end`. One whose length cannot be is wanted: it is a fault."""
+        """Return whether the next block ends by `end`. A length that cannot be is wanted: it is a fault."""
         if self.end is None:
             return True
         room = self.end - self._source.offset

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
+from zlib import crc32
 
 from pyarrow import ArrowInvalid, fs
 
@@ -29,6 +30,7 @@ _WILD = re.compile(r"[*?\[{]")
 _FRAME_TYPES = type_mask((METHOD, HEADER, BODY, HEARTBEAT))
 _SIZE_LIMIT = (1 << 24) - OVERHEAD  # octets of the payload of the first frame
 _LOOKERS = 16  # files that are looked at side by side, where looking is waiting for a network
+_KNOWN_BY = 4096  # octets at the start of a file: one that is written again has packets of other times there
 _FIRST_PACKETS = 16  # faults that may come before the first packet with a time
 
 Looked = TypeVar("Looked")
@@ -47,6 +49,8 @@ class File:
         compressed: whether it can only be read from its start.
         first_ns: when its first packet came; None if that is not known.
         fault: of a bad one, what is wrong.
+        begin: how many of its octets were read before.
+        grows: whether more than its `size` may be written to it.
     """
 
     path: str
@@ -55,6 +59,8 @@ class File:
     compressed: bool = False
     first_ns: int | None = None
     fault: str = ""
+    begin: int = 0
+    grows: bool = False
 
     @property
     def name(self) -> str:
@@ -172,6 +178,20 @@ def recognised(
     look = _look if bad_files == "fail" else _look_at_any
     paths = [path for path, _ in named]
     return side_by_side(lambda file: look(*file, kind, times), named, paths, "files looked at")
+
+
+def fingerprint(path: str, size: int) -> int:
+    """Return a number by which a file is known again while it grows, and when it was compressed.
+
+    Args:
+        path: the file.
+        size: how many octets of it there were, uncompressed.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with closing(open_file(path)) as file:
+        return crc32(ByteSource(file).peek(min(size, _KNOWN_BY)))
 
 
 def check_regular(path: str, size: int | None) -> int:

@@ -31,11 +31,13 @@ class FileRange:
         end: records that end by this octet belong to it, from where the range before it ends; None for all
             that are left.
         size: how many octets they are.
+        gone: whether the file is not there any more: it ends where reading stands.
     """
 
     path: str
     end: int | None
     size: int = 0
+    gone: bool = False
 
 
 @dataclass(frozen=True)
@@ -284,9 +286,9 @@ def _most_of_part(options: SparkReadOptions, total: int) -> int:
 
 def _ranges(file: File, most: int) -> Iterator[FileRange]:
     """The ranges of a file. Streams are kept whole: nothing in them says where a frame begins."""
-    begin = 0
+    begin = file.begin
     if file.kind == "capture" and not file.compressed:
         while file.size - begin > most:
             yield FileRange(file.path, begin + most, most)
             begin += most
-    yield FileRange(file.path, None, file.size - begin)
+    yield FileRange(file.path, file.size if file.grows else None, file.size - begin)

@@ -10,7 +10,7 @@ import base64
 import json
 import zlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .series import natural, series, uncompressed
 
@@ -27,38 +27,58 @@ class Step:
         late: those that sort before the last one taken, and were not there.
         new: those behind it.
         changed: those that have another size than when they were taken.
+        resumed: the one that reading stands in, with None for its size if it is not there any more.
+        open: the last one, if more may be written to it; else empty.
+        missing: those that were planned and are not there any more.
     """
 
     late: Sizes = field(default_factory=dict)
     new: Sizes = field(default_factory=dict)
     changed: Sizes = field(default_factory=dict)
+    resumed: Sizes = field(default_factory=dict)
+    open: str = ""
+    missing: tuple[str, ...] = ()
 
-    def located(self, there: Sizes) -> Step:
-        """Return the step with the names and sizes that its files have now.
+    def located(self, there: Sizes, before: Position) -> Step:
+        """Return the step with the names and sizes that its files have now; one that grows keeps its size.
 
-        Raises:
-            FileNotFoundError: one is gone.
+        Args:
+            there: the files of the series that are there.
+            before: where the step began.
         """
         names = {uncompressed(path): path for path in there}
 
         def now(files: Sizes) -> Sizes:
-            for path in files:
-                if uncompressed(path) not in names:
-                    raise FileNotFoundError(
-                        f"the file {path!r}, which is to be read again, is not there any more"
-                    )
-            return {(name := names[uncompressed(path)]): there[name] for path in files}
+            found = {path: names.get(uncompressed(path)) for path in files}
+            return {
+                name: files[path] if path == self.open else there[name]
+                for path, name in found.items()
+                if name
+            }
 
-        return Step(now(self.late), now(self.new), self.changed)
+        there_still = {path: size for path, size in self.resumed.items() if size is not None}
+        grown = [path for path, size in there_still.items() if size != before.taken[path]]
+        planned = [*self.late, *self.new, *grown]
+        return replace(
+            self,
+            late=now(self.late),
+            new=now(self.new),
+            resumed=now(there_still) or dict.fromkeys(self.resumed),
+            open=names.get(self.open, self.open),
+            missing=tuple(path for path in planned if uncompressed(path) not in names),
+        )
 
     def only(self, paths: Collection[str]) -> Step:
-        """Return the step that takes only some files; what has changed is in any."""
+        """Return the step that takes only some files; what has changed or is gone is in any."""
         late = {path: size for path, size in self.late.items() if path in paths}
         new = {path: size for path, size in self.new.items() if path in paths}
-        return Step(late, new, self.changed)
+        resumed = {path: size for path, size in self.resumed.items() if size is None or path in paths}
+        return replace(
+            self, late=late, new=new, resumed=resumed, open=self.open if self.open in new | resumed else ""
+        )
 
     def __bool__(self) -> bool:
-        return bool(self.late or self.new or self.changed)
+        return bool(self.late or self.new or self.changed or self.resumed)
 
 
 @dataclass(frozen=True)
@@ -71,6 +91,8 @@ class Position:
         state: that of reading behind them, as text; empty at the beginning.
         taken: the last ones of them in the order of the series, with their sizes.
         older: how many that sort before those may be there.
+        open: the one that reading stands in, since more may be written to it; else empty.
+        known_by: the fingerprint of that one.
     """
 
     last: str = ""
@@ -78,6 +100,8 @@ class Position:
     state: str = ""
     taken: Sizes = field(default_factory=dict)
     older: int = 0
+    open: str = ""
+    known_by: int = 0
 
     @classmethod
     def stored(cls, text: Stored | None) -> Position:
@@ -85,7 +109,8 @@ class Position:
         if text is None:
             return cls()
         taken = json.loads(zlib.decompress(base64.b64decode(text["taken"])))
-        return cls(text["last"], int(text["files"]), text["state"], taken, int(text["older"]))
+        files, older, known_by = (int(text[name]) for name in ("files", "older", "known_by"))
+        return cls(text["last"], files, text["state"], taken, older, text["open"], known_by)
 
     def text(self) -> Stored:
         """Return it as an offset has it."""
@@ -96,6 +121,8 @@ class Position:
             "state": self.state,
             "taken": taken,
             "older": str(self.older),
+            "open": self.open,
+            "known_by": str(self.known_by),
         }
 
     def step(self, there: Sizes) -> Step:
@@ -104,7 +131,7 @@ class Position:
         Raises:
             OSError: one came late, and so far down that it cannot be told which.
         """
-        found = Step()
+        found = Step(resumed={self.open: None} if self.open else {})
         known = {uncompressed(path): path for path in self.taken}
         older = self._older(there)
         last = natural(self.last) if self.last else []
@@ -112,7 +139,11 @@ class Position:
             before = known.get(uncompressed(path))
             if before is not None:
                 # A file that was compressed since has another name.
-                if before == path and self.taken[path] != size:
+                grown = 0 if before != path else (size or 0) - (self.taken[path] or 0)
+                if before == self.open and grown >= 0:
+                    found.resumed.clear()
+                    found.resumed[path] = size
+                elif grown:
                     found.changed[path] = size
             elif natural(path) > last:
                 found.new[path] = size
@@ -126,35 +157,44 @@ class Position:
             )
         return found
 
-    def behind(self, step: Step, there: Iterable[str], state: str) -> Position:
+    def behind(
+        self, step: Step, there: Iterable[str], state: str, known: tuple[str, int] = ("", 0)
+    ) -> Position:
         """Return the position behind a step.
 
         Args:
             step: what is taken.
             there: the files of the series that are there.
             state: that of reading behind the step.
+            known: the file that reading stands in then, and its fingerprint.
         """
         now = step.late | step.new | step.changed
+        now |= {path: size for path, size in step.resumed.items() if path in self.taken and size is not None}
         every = dict(sorted((self.taken | now).items(), key=lambda item: natural(item[0])))
         names = list(every)
         # After a restart, the files of this step are those that are named here and were not before.
-        first = next(at for at, path in enumerate(names) if path in now)
+        first = next((at for at, path in enumerate(names) if path in now), len(names))
         cut = max(0, min(len(names) - _NAMED, first))
         plain = set(map(uncompressed, there))
         older = min(self.older, len(self._older(plain)))
         older += sum(uncompressed(path) in plain for path in names[:cut])
         files = self.files + len(step.late) + len(step.new)
-        return Position(names[-1], files, state, {path: every[path] for path in names[cut:]}, older)
+        return Position(names[-1], files, state, {path: every[path] for path in names[cut:]}, older, *known)
 
     def since(self, before: Position) -> Step:
         """Return the step that led here from a position before."""
-        found = Step()
+        found = Step(open=self.open)
         last = natural(before.last) if before.last else []
         for path, size in self.taken.items():
             if path not in before.taken:
                 (found.new if natural(path) > last else found.late)[path] = size
+            elif path == before.open and (before.taken[path] or 0) <= (size or 0):
+                if before.taken[path] != size or self.open != path:
+                    found.resumed[path] = size
             elif before.taken[path] != size:
                 found.changed[path] = size
+        if before.open and before.open != self.open and not found.resumed:
+            found.resumed[before.open] = None
         return found
 
     def _older(self, paths: Iterable[str]) -> set[str]:

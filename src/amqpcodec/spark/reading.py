@@ -105,10 +105,10 @@ def _arguments(options: SparkReadOptions, taken: type) -> dict[str, Any]:
     return select(taken, options) | {"_impl": options["impl"]}
 
 
-def _ranges(part: Part) -> Iterator[tuple[Callable[[], BinaryIO], str, int | None]]:
+def _ranges(part: Part) -> Iterator[tuple[Callable[[], BinaryIO] | None, str, int | None]]:
     """The ranges of a part as `CaptureSession.read` takes them."""
     for each in part.ranges:
-        yield partial(open_file, each.path), each.path, each.end
+        yield None if each.gone else partial(open_file, each.path), each.path, each.end
 
 
 def _fault_row(part: Part, columns: Iterable[str]) -> pa.RecordBatch:

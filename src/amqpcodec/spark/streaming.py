@@ -16,19 +16,20 @@ from itertools import chain, islice
 from math import inf
 from operator import itemgetter
 from time import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from ..options import SparkReadOptions
-from .files import File, Location, recognised
+from .files import File, Location, fingerprint, recognised
 from .notices import BadFileWarning, NothingFoundWarning, no_files, warn_of_bad
 from .packaging import Packaged
-from .planning import Part, Place, bad_part, files_of, parts_of, tasks_of
+from .planning import FileRange, Part, Place, bad_part, files_of, parts_of, tasks_of
 from .positions import Position, Sizes, Step, Stored, by_series, check_offset
 from .reading import states, with_states
+from .series import uncompressed
 from .source import RowReader
 from .versions import lack, need
 
@@ -43,6 +44,22 @@ else:  # each batch has all that is there, and so has the one batch of Trigger.A
     SupportsTriggerAvailableNow = object
 
 Offset = dict[str, Stored]  # a position by series
+_BEGINNING = Position()
+_GONE = "was to be read again, and is not there any more"
+
+
+class _Followed(NamedTuple):
+    """What a step leads to.
+
+    Attributes:
+        parts: to be read.
+        state: that of reading behind them, as text.
+        known: the file that reading stands in then, and its fingerprint.
+    """
+
+    parts: list[Part]
+    state: str
+    known: tuple[str, int]
 
 
 class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -105,18 +122,18 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         for name, step in self._new(start, there, getattr(limit, "max_files", None)).items():
             before = Position.stored(start.get(name))
             _warn_of_late(step, before)
-            parts, state = self._followed(step, before)
-            warn_of_bad(parts)
-            end[name] = before.behind(step, there[name], state).text()
-            self._planned[_key(name, start, end)] = parts
+            found = self._followed(step, before)
+            warn_of_bad(found.parts)
+            end[name] = before.behind(step, there[name], found.state, found.known).text()
+            self._planned[_key(name, start, end)] = found.parts
         return end
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return the work on the files between two offsets: parts with the state at their beginning.
 
         Raises:
-            FileNotFoundError: a file that was planned before a restart is gone.
-            OSError, ValueError: as for `latestOffset`.
+            OSError, ValueError: as for `latestOffset`; with ``badFiles=fail``, also where a file is gone that
+                was planned before a restart.
         """
         self._check(start)
         self._reached = end
@@ -127,8 +144,11 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
             parts = self._planned.get(_key(name, start, end))
             if parts is None:  # planned before a restart
                 before = Position.stored(start.get(name))
-                step = Position.stored(position).since(before).located(self._series().get(name, {}))
-                parts, _ = self._followed(step, before)
+                there = self._series().get(name, {})
+                parts = self._followed(
+                    Position.stored(position).since(before).located(there, before), before
+                ).parts
+                warn_of_bad(part for part in parts if part.fault == _GONE)  # of others when they were planned
             found += parts
         return tasks_of([Place(0, 0, part) for part in found], self._options)  # each has its state
 
@@ -144,8 +164,9 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
 
         Among series none has to wait for another that is busier: sooner or later its next file is the oldest.
         """
+        positions = {name: Position.stored(start.get(name)) for name in there}
         found = {
-            name: self._complete(Position.stored(start.get(name)).step(files))
+            name: self._complete(positions[name].step(files), positions[name])
             for name, files in there.items()
         }
         if self._target is not None:
@@ -153,6 +174,7 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         if room is not None:
             waiting = [_dated(chain(step.late, step.new)) for step in found.values()]
             taken = {path for _, path in islice(merge(*waiting, key=itemgetter(0)), room)}
+            taken.update(chain.from_iterable(step.resumed for step in found.values()))
             found = {name: step.only(taken) for name, step in found.items()}
         return {name: step for name, step in found.items() if step}
 
@@ -171,56 +193,96 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
             found |= files
         return by_series(found.items(), options["rotated"], options["series_pattern"])
 
-    def _complete(self, step: Step) -> Step:
+    def _complete(self, step: Step, before: Position = _BEGINNING) -> Step:
         """Return the step without files that may still be written to.
 
         A later file of the series shows that, if it was not there before; else its age. The newest one may
-        be empty for long, since recorders write their first octets late.
+        be empty for long, since recorders write their first octets late. One whose age shows it is read as
+        far as it is, and goes on if more is written to it.
         """
         late = {path: size for path, size in step.late.items() if self._is_done(path, size)}
         new = dict(step.new)
-        if new and not self._is_done(*next(reversed(new.items()))):
-            new.popitem()
-        return Step(late, new, step.changed)
+        resumed = {
+            path: size
+            for path, size in step.resumed.items()
+            if new or path != before.open or (size != before.taken[path] and self._is_done(path, size))
+        }
+        last = next(reversed(new or resumed), "")
+        if new and not self._is_done(last, new[last]):
+            del new[last]
+            last = ""
+        return replace(
+            step, late=late, new=new, resumed=resumed, open=last if uncompressed(last) == last else ""
+        )
 
     def _is_done(self, path: str, size: int | None) -> bool:
         """Return whether a file by itself shows that it is complete; what is no file does not grow."""
         return size is None or (size > 0 and time() - _changed(path) >= self._options["min_file_age"])
 
-    def _followed(self, step: Step, before: Position) -> tuple[list[Part], str]:
-        """Return the parts to read of a step, and the state behind it."""
+    def _followed(self, step: Step, before: Position) -> _Followed:
+        """Return the parts to read of a step, and where reading stands behind them."""
         options = self._options
-        named = chain(step.late.items(), step.new.items())
-        files = recognised(named, options["input"], times=False, bad_files=options["bad_files"])
-        parts = [bad_part(path, self._change(path, size, before)) for path, size in step.changed.items()]
-        captures: list[File] = []
-        for file in files:
-            if file.kind == "bad":
-                parts.append(bad_part(file.path, file.fault))
-            elif file.kind == "capture" and options["rotated"] != "false" and file.path not in step.late:
-                captures.append(file)
-            elif file.kind != "empty":
-                parts += with_states(parts_of([file], options), options)
-        if not captures:
-            return parts, before.state
-        following = list(parts_of(captures, options))
-        following[0] = replace(following[0], state=_unpacked(before.state))
+        parts, captures = self._looked_at(step, before)
+        read = {file.path for file in captures}
+        ended = [FileRange(path, None, gone=True) for path in step.resumed if path not in read]
+        if not captures and not ended:
+            return _Followed(parts, before.state, (before.open, before.known_by))
+        following = list(parts_of(captures, options)) if captures else [Part("capture", ())]
+        ranges = (*ended, *following[0].ranges)
+        following[0] = replace(following[0], ranges=ranges, state=_unpacked(before.state))
         known = list(states(following, options))
         parts += (
             replace(part, state=state, last=False)
             for part, state in zip(following, [following[0].state, *known[:-1]], strict=True)
         )
-        return parts, _packed(known[-1])
+        growing = [(file.path, fingerprint(file.path, file.size)) for file in captures if file.grows]
+        return _Followed(parts, _packed(known[-1]), *growing or [("", 0)])
 
-    def _change(self, path: str, size: int | None, before: Position) -> str:
-        """Return what is wrong with a file that has changed; raise `OSError` unless bad files are skipped."""
-        fault = (
-            f"has changed since it was read: it had {before.taken[path]} octets, and has {size}; a longer "
-            "minFileAge keeps files from being read too early, and a seriesPattern from being put together"
-        )
+    def _looked_at(self, step: Step, before: Position) -> tuple[list[Part], list[File]]:
+        """Return the parts of a step that need no state of the series, and the captures that do."""
+        options = self._options
+        parts = [self._bad(path, _GONE) for path in step.missing]
+        parts += [self._bad(path, _change(path, size, before)) for path, size in step.changed.items()]
+        there = {path: size for path, size in step.resumed.items() if size is not None}
+        named = chain(there.items(), step.late.items(), step.new.items())
+        captures: list[File] = []
+        for file in recognised(named, options["input"], times=False, bad_files=options["bad_files"]):
+            if file.kind == "bad":
+                parts.append(bad_part(file.path, file.fault))
+            elif file.path in there and not _is_known(file, before):
+                parts.append(self._bad(file.path, _change(before.open, file.size, before)))
+            elif file.kind == "capture" and options["rotated"] != "false" and file.path not in step.late:
+                captures.append(_begun(file, step, before))
+            elif file.kind != "empty":
+                parts += with_states(parts_of([file], options), options)
+        return parts, captures
+
+    def _bad(self, path: str, fault: str) -> Part:
+        """Return the part of a file that is not read; raise `OSError` unless bad files are skipped."""
         if self._options["bad_files"] == "fail":
-            raise OSError(f"{path!r} {fault}")
-        return fault
+            raise OSError(f"{path!r} {fault}; badFiles=skip goes on without it")
+        return bad_part(path, fault)
+
+
+def _is_known(file: File, before: Position) -> bool:
+    """Return whether a file begins as the one that reading stands in did."""
+    return fingerprint(file.path, before.taken[before.open] or 0) == before.known_by
+
+
+def _begun(file: File, step: Step, before: Position) -> File:
+    """Return a file of the series, with what was read of it before, and whether it goes on."""
+    begin = (before.taken[before.open] or 0) if file.path in step.resumed else 0
+    # The octets of a compressed one tell nothing about those in it.
+    countable = not file.compressed or uncompressed(file.path) != file.path
+    return replace(file, begin=begin, grows=file.path == step.open and countable)
+
+
+def _change(path: str, size: int | None, before: Position) -> str:
+    """Return what is wrong with a file that has changed."""
+    return (
+        f"has changed since it was read: it had {before.taken[path]} octets, and has {size}; a longer "
+        "minFileAge keeps files from being read too early, and a seriesPattern from being put together"
+    )
 
 
 def _key(name: str, start: Offset, end: Offset) -> tuple[str, str, str]:
