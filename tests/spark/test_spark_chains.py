@@ -94,7 +94,7 @@ def test_a_file_that_two_could_follow_is_stitched_to_neither() -> None:
 
 
 def test_a_recorder_that_begins_later_takes_no_file_from_another() -> None:
-    runs, unsure = found(capture("a", 0, 10), capture("b", 10.001, 20), capture("c", 17, 30))
+    runs, unsure = found(capture("a", 0, 10), capture("b", 10.001, 20), capture("c", 13, 30))
     assert runs == [["a", "b"], ["c"]]
     assert unsure == []
 
@@ -130,6 +130,87 @@ def test_numbers_in_names_settle_it_where_two_turn_at_the_same_time(recorders: l
     assert unsure == []
 
 
+NAMES = {
+    "number": "t_{at:05}.pcap",
+    "dumpcap": "t_{at:05}_2026112112{at:02}00.pcap",
+    "tcpdump -C": "t.pcap{at}",
+    "time": "t-2026-11-21_12-{at:02}-00.pcap",
+    "compressed": "t_{at:05}.pcap.gz",
+}
+
+
+def stepped(names: str, back: float) -> list[Timed]:
+    """Return the files of a recorder, a minute each, whose clock is set back before the fourth."""
+    begins = [60 * at - back * (at > 3) for at in range(1, 8)]
+    unknown = names == "compressed"
+    return [
+        capture(NAMES[names].format(at=at), begin, None if unknown else begin + 59.999)
+        for at, begin in enumerate(begins, 1)
+    ]
+
+
+@pytest.mark.parametrize("back", [0, 0.001, 0.00103, 0.05, 1, 29])
+@pytest.mark.parametrize("names", NAMES)
+def test_a_clock_that_is_set_back_a_little_cuts_no_recording(names: str, back: float) -> None:
+    files = stepped(names, back)
+    runs, unsure = found(*files)
+    if names == "time" and back > 0.6:  # by times alone, it could be another recorder
+        assert {files[2].name, files[3].name} <= set(unsure)
+    else:
+        assert runs == [[file.name for file in files]]
+        assert unsure == []
+
+
+@pytest.mark.parametrize("back", [40, 90, 200])
+@pytest.mark.parametrize("names", ["number", "dumpcap", "tcpdump -C"])
+def test_a_clock_that_is_set_back_far_cuts_a_recording_and_that_is_said(names: str, back: float) -> None:
+    files = stepped(names, back)
+    runs, unsure = chains(files, HOUR)
+    assert (files[2], files[3]) not in {pair for run in runs for pair in pairwise(run)}
+    assert {files[2], files[3]} <= set(unsure)
+
+
+def test_a_ring_that_is_written_again_is_one_recording() -> None:
+    order = [4, 5, 6, 7, 0, 1, 2, 3]
+    files = [capture(f"t.pcap{at}", begin * 60, begin * 60 + 59) for begin, at in enumerate(order)]
+    assert found(*files) == ([[f"t.pcap{at}" for at in order]], [])
+
+
+def test_a_clock_that_is_set_back_before_all_files_is_no_ring() -> None:
+    files = [
+        capture(f"t.pcap{at}", 60 * at - 900 * (at > 3), 60 * at + 59 - 900 * (at > 3)) for at in range(8)
+    ]
+    _, unsure = found(*files)
+    assert unsure == ["t.pcap4", "t.pcap3"]
+
+
+def test_captures_side_by_side_whose_numbers_follow_each_other_are_named() -> None:
+    """They may be of two recorders, and a stream reads them as one recording."""
+    runs, unsure = found(capture("node_1.pcap", 0, 100), capture("node_2.pcap", 1, 101))
+    assert runs == [["node_1.pcap"], ["node_2.pcap"]]
+    assert unsure == ["node_1.pcap", "node_2.pcap"]
+
+
+def test_a_file_that_begins_while_the_last_of_a_recorder_ends_is_named() -> None:
+    runs, unsure = found(capture("a", 0, 10), capture("b", 10.001, 20), capture("c", 17, 30))
+    assert runs == [["a", "b"], ["c"]]
+    assert unsure == ["b", "c"]
+
+
+@pytest.mark.parametrize("names", ["{0}_{1}.pcap", "{1:05}_{2}.pcap"])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_clock_that_is_often_set_back_loses_no_link_in_silence(names: str, seed: int) -> None:
+    rng, back, files = random.Random(seed), 0.0, []
+    for file in recorded(rng, 1, 900, names):
+        back += rng.choice([0, 0, 0, 3e-5, 0.02, 3, 80])
+        begin, end = (file.first_ns or 0) / SECOND, (file.last or 0) / SECOND
+        files.append(capture(file.name, begin - back, end - back))
+    runs, unsure = chains(files, HOUR)
+    assert sorted(file.name for run in runs for file in run) == sorted(file.name for file in files)
+    missing = links([files]) - links(runs)  # type: ignore[arg-type]
+    assert {name for link in missing for name in link} <= {file.name for file in unsure}
+
+
 def test_times_in_names_are_no_numbers_that_count_on() -> None:
     runs, unsure = found(
         capture("t-2026-11-21_12-00-50.pcap", 50, 55), capture("t-2026-11-21_12-00-30.pcap", 30, 55.1),
@@ -163,7 +244,7 @@ def test_a_file_inside_of_another_leaves_those_around_it_together() -> None:
 
 
 def test_many_files_side_by_side_take_no_time_squared() -> None:
-    files = [capture(f"{at}.pcap", at / 1000, 100 + at / 1000) for at in range(5000)]
+    files = [capture(f"{2 * at}.pcap", at / 1000, 100 + at / 1000) for at in range(5000)]
     runs, unsure = chains(files, HOUR)
     assert len(runs) == 5000
     assert unsure == []

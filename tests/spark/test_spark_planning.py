@@ -210,17 +210,21 @@ def two_hours_later(record: bytes) -> bytes:
     return (int.from_bytes(record[:4], "little") + 7200).to_bytes(4, "little") + record[4:]
 
 
-def test_compressed_files_are_put_together_only_on_request(tmp_path: Path) -> None:
+def test_compressed_files_are_put_together_by_their_numbers_or_on_request(tmp_path: Path) -> None:
     paths = write_rotated(tmp_path / "set", busy(tmp_path / "whole"), seed=4, files=3)
     expected = session(paths)
     for path in paths:
         path.with_suffix(".pcap.gz").write_bytes(gzip.compress(path.read_bytes(), 1))
         path.unlink()
-    with pytest.warns(UnstitchedWarning, match=r"compressed one .*00001\.pcap\.gz'"):
+    small = {"max_group_bytes": 1, "max_partition_bytes": 100}
+    for given in ({}, {"rotated": "true"}):
+        found = rows(options(tmp_path / "set", **given, **small))
+        assert [row | {"file": None} for row in found] == [row | {"file": None} for row in expected]
+        assert found[0]["file"] == str(tmp_path / "set" / "trace_00001.pcap.gz")
+    for at, path in enumerate(sorted((tmp_path / "set").iterdir())):
+        path.rename(path.with_name(f"trace_2026112{at}.pcap.gz"))
+    with pytest.warns(UnstitchedWarning, match=r"compressed one .*20261120\.pcap\.gz'"):
         assert len(recordings(tmp_path / "set")) == 3
-    found = rows(options(tmp_path / "set", rotated="true", max_group_bytes=1, max_partition_bytes=100))
-    assert [row | {"file": None} for row in found] == [row | {"file": None} for row in expected]
-    assert found[0]["file"] == str(tmp_path / "set" / "trace_00001.pcap.gz")
 
 
 def test_without_stitching_groups_are_recordings_of_their_own(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,10 @@ from support.followed import (
     recorded,
     rows_between,
 )
+from support.rotations import records
 
 from amqpcodec.spark import positions
+from amqpcodec.spark.chains import UnstitchedWarning
 from amqpcodec.spark.notices import BadFileWarning
 from amqpcodec.spark.positions import Position, Step
 from amqpcodec.spark.series import natural
@@ -505,3 +508,42 @@ def test_a_growing_file_is_not_read_before_it_is_quiet_again(recording: list[byt
     assert reader(tmp_path, minFileAge="20s").latestOffset(offset) != offset
     age(path, 60)
     assert reader(tmp_path).latestOffset(offset) != offset
+
+
+def set_back(octets: bytes, seconds: float) -> bytes:
+    """Return a capture as it is if the clock was set back."""
+    made = octets[:HEADER]
+    for record in records(octets):
+        whole, micros = divmod(round(1e6 * (int.from_bytes(record[:4], "little") - seconds)), 10**6)
+        micros += int.from_bytes(record[4:8], "little")
+        made += (whole + micros // 10**6).to_bytes(4, "little") + (micros % 10**6).to_bytes(4, "little")
+        made += record[8:]
+    return made
+
+
+@pytest.mark.parametrize("name", ["rabbit1_{}.pcap", "node-1.pcap{}", "node-1_{:05}_20261123100400.pcapng"])
+@pytest.mark.parametrize("back", [0, 0.00003, 0.005, 100])
+@pytest.mark.parametrize("table", ["messages", "errors"])
+def test_a_clock_that_is_set_back_gives_the_same_rows_in_a_batch_and_a_stream_or_both_say_so(
+    captures: list[list[bytes]], tmp_path: Path, name: str, back: float, table: str
+) -> None:
+    paths = []
+    for at, octets in enumerate(captures[0]):
+        paths.append(tmp_path / name.format(at))
+        paths[-1].write_bytes(set_back(octets, back) if at > 3 else octets)
+        age(paths[-1], 7200)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        source = reader(tmp_path, table)
+        end = source.latestOffset({})
+        rows = rows_between(source, {}, end)
+        found = batch(tmp_path, table)
+    said = [str(warning.message) for warning in caught if warning.category is UnstitchedWarning]
+    if said:
+        assert back > 0.001
+        assert len(said) == 2
+        assert all(repr(str(path)) in text for path in paths[3:5] for text in said)
+    else:
+        assert back < 1
+        assert [row for row in found if row.get("complete", True)] == rows
+        assert found == batch(tmp_path, table, rotated="true")

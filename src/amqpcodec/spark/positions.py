@@ -56,7 +56,7 @@ class Step:
                 if name
             }
 
-        there_still = {path: size for path, size in self.resumed.items() if size is not None}
+        there_still: Sizes = {path: size for path, size in self.resumed.items() if size is not None}
         grown = [path for path, size in there_still.items() if size != before.taken[path]]
         planned = [*self.late, *self.new, *grown]
         return replace(

@@ -23,6 +23,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from ..options import SparkReadOptions
+from .chains import UnstitchedWarning, against_times, doubted
 from .files import File, Location, fingerprint, recognised
 from .notices import BadFileWarning, NothingFoundWarning, no_files, warn_of_bad
 from .packaging import Packaged
@@ -246,7 +247,8 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         there = {path: size for path, size in step.resumed.items() if size is not None}
         named = chain(there.items(), step.late.items(), step.new.items())
         captures: list[File] = []
-        for file in recognised(named, options["input"], times=False, bad_files=options["bad_files"]):
+        times = options["rotated"] == "auto"
+        for file in recognised(named, options["input"], times=times, bad_files=options["bad_files"]):
             if file.kind == "bad":
                 parts.append(bad_part(file.path, file.fault))
             elif file.path in there and not _is_known(file, before):
@@ -255,7 +257,20 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
                 captures.append(_begun(file, step, before))
             elif file.kind != "empty":
                 parts += with_states(parts_of([file], options), options)
+        if times and captures:
+            self._warn_of_order(captures, before)
         return parts, captures
+
+    def _warn_of_order(self, captures: list[File], before: Position) -> None:
+        """Warn of captures that a batch would not put together as their names do."""
+        last = Location(before.last) if before.last and captures[0].path != before.last else None
+        size = last.system.get_file_info(last.inner).size if last is not None else None
+        if size and size == before.taken.get(before.last):  # it need not be there any more
+            found = recognised([(before.last, size)], "auto", times=True, bad_files="skip")
+            captures = [*(file for file in found if file.kind == "capture"), *captures]
+        doubtful = doubted(captures, self._options["flow_timeout"])
+        if doubtful:
+            warnings.warn(against_times(doubtful), UnstitchedWarning, stacklevel=4)
 
     def _bad(self, path: str, fault: str) -> Part:
         """Return the part of a file that is not read; raise `OSError` unless bad files are skipped."""
