@@ -510,6 +510,30 @@ def test_a_growing_file_is_not_read_before_it_is_quiet_again(recording: list[byt
     assert reader(tmp_path).latestOffset(offset) != offset
 
 
+@pytest.mark.parametrize("named", [1, 1024])
+def test_an_empty_file_is_read_once_there_is_something_in_it(
+    recording: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: int
+) -> None:
+    monkeypatch.setattr(positions, "_NAMED", named)
+    empty, last = put(tmp_path, [recording[0], b"", recording[2]], 0, 3, age=7200)[1:]
+    source = reader(tmp_path)
+    offset = kept(source.latestOffset({}))
+    assert source.latestOffset(offset) == offset
+    paths = put(tmp_path, recording, 3, 4, age=7200)
+    end = kept(source.latestOffset(offset))
+    rows = rows_between(source, {}, offset) + rows_between(source, offset, end)
+    assert in_order(rows) == expected([tmp_path / "trace_00000.pcap", last, *paths])
+    assert source.latestOffset(end) == end
+    put(tmp_path, recording, 1, 2, age=7200)
+    if named == 1:
+        with pytest.raises(OSError, match="1 files have come late"):
+            source.latestOffset(end)
+        return
+    with pytest.warns(BadFileWarning, match=rf"^'{empty}' came after"):
+        behind = kept(source.latestOffset(end))
+    assert in_order(rows_between(source, end, behind)) == in_order(batch(empty))
+
+
 def set_back(octets: bytes, seconds: float) -> bytes:
     """Return a capture as it is if the clock was set back."""
     made = octets[:HEADER]

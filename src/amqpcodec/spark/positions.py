@@ -133,7 +133,7 @@ class Position:
         """
         found = Step(resumed={self.open: None} if self.open else {})
         known = {uncompressed(path): path for path in self.taken}
-        older = self._older(there)
+        older = self._older(path for path, size in there.items() if size != 0)  # those are not taken
         last = natural(self.last) if self.last else []
         for path, size in there.items():
             before = known.get(uncompressed(path))
