@@ -50,7 +50,7 @@ _GONE = "was to be read again, and is not there any more"
 
 
 class _Followed(NamedTuple):
-    """What a step leads to.
+    """The work of a step, and where reading stands behind it.
 
     Attributes:
         parts: to be read.
