@@ -500,6 +500,21 @@ def test_a_run_over_what_is_there_reads_the_rest_of_a_file_and_ends(
     assert in_order(rows) == expected(paths)
 
 
+def test_a_checkpoint_that_knows_of_no_open_file_is_gone_on_from(
+    recording: list[bytes], tmp_path: Path
+) -> None:
+    paths = put(tmp_path, recording, 0, 2)
+    offset = kept(reader(tmp_path).latestOffset({}))
+    for position in offset.values():
+        assert position.pop("open") == ""
+        del position["known_by"]
+    age(paths[1], 7200)
+    source = reader(tmp_path)
+    rows = rows_between(source, {}, offset)
+    end = source.latestOffset(offset)
+    assert in_order(rows + rows_between(source, offset, end)) == expected(paths)
+
+
 def test_a_growing_file_is_not_read_before_it_is_quiet_again(recording: list[bytes], tmp_path: Path) -> None:
     put(tmp_path, [recording[0][:9000]], 0, 1, age=7200)
     offset = kept(reader(tmp_path).latestOffset({}))

@@ -109,8 +109,9 @@ class Position:
         if text is None:
             return cls()
         taken = json.loads(zlib.decompress(base64.b64decode(text["taken"])))
-        files, older, known_by = (int(text[name]) for name in ("files", "older", "known_by"))
-        return cls(text["last"], files, text["state"], taken, older, text["open"], known_by)
+        # Those of the first version have no open file.
+        standing = text.get("open", ""), int(text.get("known_by", 0))
+        return cls(text["last"], int(text["files"]), text["state"], taken, int(text["older"]), *standing)
 
     def text(self) -> Stored:
         """Return it as an offset has it."""
