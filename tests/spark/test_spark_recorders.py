@@ -141,6 +141,28 @@ def test_a_stream_that_is_killed_often_loses_and_doubles_nothing(
     assert every > 60
 
 
+@pytest.mark.filterwarnings("ignore:no messages found")  # in the first octets
+@pytest.mark.parametrize("seed", range(6))
+def test_a_stream_that_is_killed_often_loses_and_doubles_nothing_where_recorders_are_often_quiet(
+    captures: list[list[bytes]], tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+
+    def quiet() -> Iterator[None]:
+        for step in writing(tmp_path, captures[:2], NAMES["numbers"], seed):
+            for path in tmp_path.iterdir():
+                if rng.random() < 0.4:
+                    age(path, 7200)
+            yield step
+
+    rows, kills = killed_often(tmp_path, quiet(), seed)
+    assert kills > 5
+    wanted = []
+    for who in range(2):
+        wanted += expected([tmp_path / NAMES["numbers"](who, at) for at in range(len(captures[who]))])
+    assert in_order(rows) == sorted(wanted, key=repr)
+
+
 def test_a_file_that_grows_waits_whatever_another_recorder_writes(
     captures: list[list[bytes]], tmp_path: Path
 ) -> None:
