@@ -212,9 +212,8 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         if new and not self._is_done(last, new[last]):
             del new[last]
             last = ""
-        new = {
-            path: size for path, size in new.items() if size != 0
-        }  # once there is something in it, it is late
+        # An empty one is late once there is something in it.
+        new = {path: size for path, size in new.items() if size != 0}
         return replace(
             step, late=late, new=new, resumed=resumed, open=last if uncompressed(last) == last else ""
         )
