@@ -74,12 +74,14 @@ class TableProfile(NamedTuple):
             and their layout is beyond doubt.
         values: rules of another library's codec, None for those of this one. With them a reader or
             writer of the compiled build raises `Declined` for all that it does not take.
+        finite: whether NaN and infinities are refused when they are to be written.
     """
 
     name: str
     tags: Mapping[str, int]
     tolerated: Mapping[str, int] = MappingProxyType({})
     values: ValueRules | None = None
+    finite: bool = False
 
     def readable(self, strict: bool) -> Mapping[str, int]:
         """Every tag a decoder takes, as tag character to wire kind."""
@@ -107,8 +109,10 @@ PROFILES = {
         TableProfile("0-8", _0_8, tolerated=_WIDELY_READ),
         TableProfile("0-9", _0_9, tolerated=_WIDELY_READ),
         TableProfile("wg-0-9-1", _WORKING_GROUP),
-        TableProfile("rabbitmq", _RABBITMQ, tolerated=_SIGNED_SHORT),
+        # RabbitMQ ends the connection at a NaN or an infinity.
+        TableProfile("rabbitmq", _RABBITMQ, tolerated=_SIGNED_SHORT, finite=True),
         TableProfile("qpid", _QPID),
+        TableProfile("rabbitmq-nan", _RABBITMQ, tolerated=_SIGNED_SHORT),
     )
 }
 
@@ -117,7 +121,7 @@ def table_profile(name: str) -> TableProfile:
     """The profile of that name.
 
     Args:
-        name: ``"rabbitmq"``, ``"wg-0-9-1"``, ``"0-9"``, ``"0-8"`` or ``"qpid"``.
+        name: ``"rabbitmq"``, ``"wg-0-9-1"``, ``"0-9"``, ``"0-8"``, ``"qpid"`` or ``"rabbitmq-nan"``.
 
     Raises:
         ValueError: no such profile.

@@ -105,7 +105,7 @@ async def test_of_equal_messages_the_oldest_was_returned(world: World) -> None:
 async def test_messages_that_differ_in_headers_are_told_apart_however_they_are_read(
     world: World, options: dict[str, Any]
 ) -> None:
-    """Microseconds are cut, a tuple is a list, and no NaN equals another."""
+    """Microseconds are cut, and a tuple is a list."""
 
     world.broker.on("basic.publish", hold)
     when = datetime(2026, 1, 1, 0, 0, 0, 5, UTC)
@@ -113,7 +113,7 @@ async def test_messages_that_differ_in_headers_are_told_apart_however_they_are_r
         channel = await client.channel()
         sent = []
         for number in range(6):
-            headers = {"there": number % 2 == 0, "list": (1, 2), "nan": float("nan")}
+            headers = {"there": number % 2 == 0, "list": (1, 2)}
             properties = world.amqp.BasicProperties(timestamp=when, headers=headers)
             sent.append(await channel.publish_soon(b"same", properties=properties))
         came = await world.broker.got("basic.publish", 6)

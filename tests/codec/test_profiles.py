@@ -20,6 +20,7 @@ DIALECT_OF = {
     "wg-0-9-1": "amqp-0-9-1",
     "rabbitmq": "rabbitmq-0-9-1",
     "qpid": "qpid-0-8",
+    "rabbitmq-nan": "rabbitmq-0-9-1",
 }
 OF_RABBITMQ = set("tbBsuIilLfdDSATFVx")
 TAGS = {
@@ -28,6 +29,7 @@ TAGS = {
     "wg-0-9-1": set("tbBUsuIiLlfdDSATFV"),
     "rabbitmq": OF_RABBITMQ,
     "qpid": OF_RABBITMQ - {"L"} | set("cCk"),
+    "rabbitmq-nan": OF_RABBITMQ,
 }
 """What the specification of each, or its broker, knows. RabbitMQ drops the connection on `U`."""
 
@@ -37,6 +39,7 @@ TOLERATED = {
     "wg-0-9-1": set(),
     "rabbitmq": {"U"},
     "qpid": set(),
+    "rabbitmq-nan": {"U"},
 }
 """What is read as well unless reading is strict, and never written."""
 

@@ -244,13 +244,13 @@ def test_refusals_lead_to_the_value_inside_a_table(
 
 
 UNKNOWN_TO: list[tuple[str, Any, str]] = [
-    ("0-8", True, "cannot carry bool (tag 't'); wg-0-9-1, rabbitmq, qpid can"),
-    ("0-8", None, "cannot carry NoneType (tag 'V'); 0-9, wg-0-9-1, rabbitmq, qpid can"),
-    ("0-8", 2**31, "cannot carry 2147483648; wg-0-9-1, rabbitmq, qpid can"),
-    ("0-9", 1.5, "cannot carry float (tag 'd'); wg-0-9-1, rabbitmq, qpid can"),
-    ("0-9", [1], "cannot carry list (tag 'A'); wg-0-9-1, rabbitmq, qpid can"),
+    ("0-8", True, "cannot carry bool (tag 't'); wg-0-9-1, rabbitmq, qpid, rabbitmq-nan can"),
+    ("0-8", None, "cannot carry NoneType (tag 'V'); 0-9, wg-0-9-1, rabbitmq, qpid, rabbitmq-nan can"),
+    ("0-8", 2**31, "cannot carry 2147483648; wg-0-9-1, rabbitmq, qpid, rabbitmq-nan can"),
+    ("0-9", 1.5, "cannot carry float (tag 'd'); wg-0-9-1, rabbitmq, qpid, rabbitmq-nan can"),
+    ("0-9", [1], "cannot carry list (tag 'A'); wg-0-9-1, rabbitmq, qpid, rabbitmq-nan can"),
     ("0-8", 2**64 - 1, "cannot carry 18446744073709551615; wg-0-9-1 can"),
-    ("0-8", -(2**63), "cannot carry -9223372036854775808; wg-0-9-1, rabbitmq, qpid can"),
+    ("0-8", -(2**63), "cannot carry -9223372036854775808; wg-0-9-1, rabbitmq, qpid, rabbitmq-nan can"),
     ("rabbitmq", 2**63, "cannot carry 9223372036854775808; wg-0-9-1 can"),
 ]
 
@@ -263,6 +263,39 @@ def test_refusals_name_the_profiles_that_could(
         impl.tables.encode_table({"k": value}, profile)
     assert caught.value.message == f"table profile {profile} {message}"
     assert caught.value.path == ("k",)
+
+
+class Real(float):
+    """A float of a program's own, which shows itself otherwise."""
+
+    def __repr__(self) -> str:
+        return "not to be shown"
+
+
+NOT_FINITE = [float("nan"), float("inf"), -float("inf"), Real("inf"), FieldValue("f", float("-inf"))]
+
+
+@pytest.mark.parametrize("value", [*NOT_FINITE, FieldValue("d", Real("nan"))], ids=repr)
+@pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
+def test_what_a_rabbitmq_ends_the_connection_for_is_refused_unless_the_profile_lets_it_out(
+    amqp: ModuleType, value: Any, strict: bool
+) -> None:
+    properties = amqp.BasicProperties(headers={"a": [1.5, {"k": value}]})
+    number = float(value.value if isinstance(value, FieldValue) else value)
+    for encode in (
+        amqp.Encoder(strict=strict).encode_message,
+        lambda *parts: list(amqp.Encoder(strict=strict).encode_messages([parts])),
+    ):
+        with pytest.raises(EncodeError) as caught:
+            encode(1, amqp.Basic.Publish(), properties, b"")
+        assert caught.value.path == ("a", 1, "k")
+        wanted = f"table profile rabbitmq refuses {number!r}, as its broker does; rabbitmq-nan does not"
+        assert caught.value.message == wanted
+    octets = amqp.Encoder(strict=strict, profile="rabbitmq-nan").encode_message(
+        1, amqp.Basic.Publish(), properties, b""
+    )
+    [message] = amqp.MessageDecoder(strict=strict).feed(octets)
+    assert repr(message.properties.headers["a"][1]["k"]) == repr(number)
 
 
 @pytest.mark.parametrize("value", [2**64, -(2**63) - 1])

@@ -69,7 +69,7 @@ class TestFunctions:
         for function in (impl.tables.decode_table, impl.tables.encode_table):
             with pytest.raises(ValueError, match="no table profile '0-7'; there are 0-8, 0-9, wg-0-9-1"):
                 function(b"", "0-7")
-        assert set(PROFILES) == {"0-8", "0-9", "wg-0-9-1", "rabbitmq", "qpid"}
+        assert set(PROFILES) == {"0-8", "0-9", "wg-0-9-1", "rabbitmq", "qpid", "rabbitmq-nan"}
         assert all(table_profile(name).name == name for name in PROFILES)
 
     def test_strict_text(self, impl: Implementation) -> None:

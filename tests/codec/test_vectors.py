@@ -154,7 +154,8 @@ def test_tables_decode_to_their_entries_and_encode_to_their_octets(
             same(impl.tables.decode_table(data, profile), decoded("table", table, profile))
             if not vector.get("decode_only"):
                 built = encodable("table", table, profile)
-                assert impl.tables.encode_table(built, profile).hex() == vector["hex"]
+                writing = "rabbitmq-nan" if profile == "rabbitmq" else profile  # some hold infinities
+                assert impl.tables.encode_table(built, writing).hex() == vector["hex"]
     failures.check(at_least=20)
 
 

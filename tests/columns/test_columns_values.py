@@ -22,7 +22,7 @@ LOGIN = rabbitmq.Connection.StartOk({"product": "p"}, "PLAIN", b"\0guest\0secret
 
 def headers(build: str, table: Any) -> Any:
     """The map that a table becomes."""
-    octets = rabbitmq.encode_message(
+    octets = rabbitmq.Encoder(profile="rabbitmq-nan").encode_message(
         1, rabbitmq.Basic.Publish(), rabbitmq.BasicProperties(headers=table), b""
     )
     (row,) = stream_rows(build, "messages", octets)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from math import isfinite
 from struct import Struct, error
 
 from .._typing import TYPE_CHECKING, Any, TypeAlias
@@ -99,6 +100,8 @@ def fast_writers(profile: TableProfile) -> FastWriters:
     for tag, (kind, types, writer) in _BY_TAG.items():
         if profile.tags.get(tag) == kind:
             writers.update(dict.fromkeys(types, writer))
+    if profile.finite:
+        writers[float] = _finite_double
     return writers
 
 
@@ -141,6 +144,12 @@ def _void(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None
 
 
 def _double(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
+    out += _tagged_double(0x64, value)  # d
+
+
+def _finite_double(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
+    if not isfinite(value):
+        raise Declined
     out += _tagged_double(0x64, value)  # d
 
 

@@ -78,6 +78,14 @@ def seconds_of(value: datetime, field: str) -> int:
     return seconds
 
 
+def not_finite(profile: str, value: float, field: str) -> EncodeError:
+    """The error for a NaN or an infinity in a profile of a broker that ends the connection at it."""
+    shown = float.__repr__(value)  # whatever a subclass makes of it
+    return EncodeError(
+        f"table profile {profile} refuses {shown}, as its broker does; rabbitmq-nan does not", field
+    )
+
+
 def scaled(value: Any, field: str) -> tuple[int, int]:
     """Scale and mantissa of a Decimal, a positive exponent multiplied out."""
     if not issubclass(type(value), Decimal):

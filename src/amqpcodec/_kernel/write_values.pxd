@@ -5,6 +5,7 @@ cimport cython
 from cpython.datetime cimport PyDateTime_CheckExact
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.object cimport PyObject
+from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -232,6 +233,8 @@ cdef inline unsigned char *put_other_value(
         if end - p < 8:
             return NULL
         number = real(value)
+        if rules.finite and not isfinite(number):
+            return NULL
         memcpy(&bits, &number, 8)
         put64(p, bits)
         return p + 8

@@ -24,6 +24,7 @@ cdef class Writer
 cdef class WriterRules:
     cdef object profile
     cdef bint strict
+    cdef bint finite
     cdef Py_ssize_t depth_limit
     cdef unsigned char kinds[256]  # tag to wire kind, 0 where the profile has no such tag
     cdef list integer_tags

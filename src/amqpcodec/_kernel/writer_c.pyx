@@ -41,7 +41,18 @@ from .kinds cimport (
 from .octets cimport copy_short, put16, put32, put64
 from .rawtable_c cimport RawTable
 from .sharing_c import share
-from .values import INTEGER_TAGS, RANGES, exact_int, named, octets_of, scaled, seconds_of, shown, utf8
+from .values import (
+    INTEGER_TAGS,
+    RANGES,
+    exact_int,
+    named,
+    not_finite,
+    octets_of,
+    scaled,
+    seconds_of,
+    shown,
+    utf8,
+)
 from .wire cimport MAX_PAYLOAD, OVERHEAD
 
 cdef extern from "Python.h":
@@ -139,6 +150,7 @@ cdef class WriterRules:
         memset(self.kinds, 0, sizeof(self.kinds))
         self.profile = profile
         self.strict = strict
+        self.finite = profile.finite
         self.depth_limit = depth_limit
         self.integer_tags = [(tag, profile.tags[tag]) for tag in INTEGER_TAGS if tag in profile.tags]
         self.octets_tag = <unsigned char>(<int>c"x" if "x" in profile.tags else <int>c"S")
@@ -659,6 +671,8 @@ cdef class Writer:
         if not isinstance(value, float):
             raise EncodeError(f"{KIND_NAMES[kind]} must be a float, not {named(value)}", field)
         real = value
+        if self._rules.finite and not isfinite(real):
+            raise not_finite(self._rules.profile.name, real, field)
         if kind == DOUBLE:
             memcpy(&bits64, &real, 8)
             put64(self._grow(8), bits64)

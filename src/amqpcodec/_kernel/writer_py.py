@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
+from math import isfinite
 from struct import Struct
 
 from .._typing import Any
@@ -44,7 +45,18 @@ from ..types import FieldValue, InlineContent, ReferenceContent, UnreadableTable
 from .fast_writer_py import DECLINED, fast_table, fast_writers
 from .rawtable_py import RawTable
 from .sharing_py import share
-from .values import INTEGER_TAGS, RANGES, exact_int, named, octets_of, scaled, seconds_of, shown, utf8
+from .values import (
+    INTEGER_TAGS,
+    RANGES,
+    exact_int,
+    named,
+    not_finite,
+    octets_of,
+    scaled,
+    seconds_of,
+    shown,
+    utf8,
+)
 from .wire import MAX_PAYLOAD, OVERHEAD
 
 _ENVELOPE = Struct(">BHI")
@@ -370,6 +382,8 @@ class Writer:
     def _write_real(self, value: Any, kind: int, depth: int, field: str) -> None:
         if not issubclass(type(value), float):
             raise EncodeError(f"{KIND_NAMES[kind]} must be a float, not {named(value)}", field)
+        if self._rules.profile.finite and not isfinite(value):
+            raise not_finite(self._rules.profile.name, value, field)
         try:
             self._out += (_FLOAT if kind == FLOAT else _DOUBLE).pack(value)
         except OverflowError:

@@ -112,8 +112,11 @@ def values(dialect: ModuleType, *, profile: str | None = None) -> st.SearchStrat
         dialect: the module of a dialect.
         profile: name of a table profile; None for the dialect's own. What it cannot carry is not drawn.
     """
-    kinds = set(_profile(dialect, profile).tags.values())
-    scalars = st.one_of([strategy for kind, strategy in _BY_KIND.items() if kind in kinds])
+    spoken = _profile(dialect, profile)
+    kinds = set(spoken.tags.values())
+    finite = st.floats(allow_nan=False, allow_infinity=False)
+    by_kind = _BY_KIND | {wire.DOUBLE: finite} if spoken.finite else _BY_KIND
+    scalars = st.one_of([strategy for kind, strategy in by_kind.items() if kind in kinds])
 
     def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         tables_of = st.dictionaries(_SHORT_TEXT, inner, max_size=3)
