@@ -238,11 +238,14 @@ class ReplyError(AmqpError):
         code: the reply code (class attribute of each subclass).
         name: its name, such as ``"not-found"``.
         closes: ``"channel"`` for a soft error, ``"connection"`` for a hard one.
+        class_id, method_id: the method that the peer names as the cause; 0 where it names none.
     """
 
     code: int = 0
     name: str = ""
     closes: str = "connection"
+    class_id: int = 0
+    method_id: int = 0
 
 
 def printable(text: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from support.scripted_broker import Received, close_channel, hold
 from world import World, cut, outcomes
 
 from amqpcodec import EncodeError, ReplyError
-from amqpcodec.aio import Backoff, Client, link
+from amqpcodec.aio import Backoff, Channel, Client, link
 from amqpcodec.errors import ConnectionLostError, LocalProtocolError
 from amqpcodec.reply_errors import AmqpNotFound, AmqpPreconditionFailed
 
@@ -231,6 +233,101 @@ async def test_a_call_that_is_not_answered_in_time_says_so_and_its_reply_goes_no
         world.broker.on("queue.declare", Received.answer)
         assert (await channel.call(world.amqp.Queue.Declare("q"))).queue == "q"
         assert (await client.call(world.amqp.Queue.Declare("r"), timeout=5)).queue == "r"
+
+
+@pytest.mark.parametrize("how", ["time", "cancelled", "no answer"])
+async def test_the_error_of_a_call_that_is_over_for_its_caller_is_no_error_of_the_next(
+    world: World, how: str
+) -> None:
+    world.broker.on("queue.declare", hold)
+    amqp = world.amqp
+    async with world.client() as client:
+        method = amqp.Queue.Declare("late", no_wait=how == "no answer")
+        call = asyncio.ensure_future(client.call(method, timeout=0.01 if how == "time" else None))
+        [late] = await world.broker.got("queue.declare")
+        if how == "cancelled":
+            call.cancel()
+        wanted = {"time": "TimeoutError", "cancelled": "CancelledError", "no answer": "ok"}
+        assert await outcomes(call) == [wanted[how]]
+        with suppress(LocalProtocolError):  # it is closed, where there is nothing to wait for
+            late.close_channel(404)
+        await client.call(amqp.Queue.Purge("q"))
+    [purge] = world.broker.received("queue.purge")
+    assert (late.channel, purge.channel) == (1, 2)
+
+
+async def test_an_error_that_nobody_waits_for_is_logged(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.broker.on("queue.declare", close_channel(404))
+    async with world.client() as client:
+        await client.call(world.amqp.Queue.Declare("q", no_wait=True))
+        await client.call(world.amqp.Queue.Purge("q"))
+        while "a request was refused after all: 404 as the test says" not in caplog.text:
+            await asyncio.sleep(0)
+
+
+async def test_an_answer_that_never_comes_makes_no_other_call_wait(world: World) -> None:
+    def react(received: Received) -> None:
+        if received.method.queue != "stuck" and received.channel not in stuck:
+            received.answer()
+        else:
+            stuck.add(received.channel)  # what comes after it on its channel waits as well
+
+    stuck: set[int] = set()
+    world.broker.on("queue.declare", react)
+    async with world.client() as client:
+        with pytest.raises(TimeoutError):
+            await client.call(world.amqp.Queue.Declare("stuck"), timeout=0.01)
+        for _ in range(3):
+            await client.call(world.amqp.Queue.Declare("q"), timeout=5)
+
+
+WAITS: dict[str, Callable[[Channel, Any], Any]] = {
+    "call": lambda channel, declare: channel.call(declare),
+    "get": lambda channel, _: channel.get("q"),
+    "publish": lambda channel, _: channel.publish(b""),
+    "consume": lambda channel, _: channel.consume("q").__aenter__(),
+    "room": lambda channel, _: channel.publish_soon(b""),
+}
+
+
+@pytest.mark.parametrize("what", WAITS)
+async def test_who_waits_is_cancelled_also_in_the_turn_in_which_the_channel_ends(
+    world: World, what: str
+) -> None:
+    """And nobody is told of an error that nobody asks for."""
+    for name in ("queue.declare", "basic.get", "basic.publish", "basic.consume"):
+        world.broker.on(name, hold)
+    async with world.client() as client:
+        channel = await client.channel(window=1)
+        if what == "room":
+            (await channel.publish_soon(b"")).add_done_callback(asyncio.Future.exception)
+        waiting = asyncio.ensure_future(WAITS[what](channel, world.amqp.Queue.Declare("q")))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        channel._fail(AmqpNotFound("as the test says"))
+        waiting.cancel()
+        assert await outcomes(waiting) == ["CancelledError"]
+
+
+@pytest.mark.parametrize("ended", ["lost", "refused", "empty"])
+async def test_who_fetches_is_cancelled_whatever_else_happens_in_that_turn(world: World, ended: str) -> None:
+    world.broker.on("basic.get", hold)
+    async with world.client() as client:
+        channel = await client.channel()
+        get = asyncio.ensure_future(channel.get("q"))
+        await world.broker.got("basic.get")
+        [[request, _]] = channel._calls._waiting
+        if ended == "lost":
+            client._link.stream._transport.abort()
+            client._link.stream.connection_lost(None)
+        elif ended == "refused":
+            channel._fail(AmqpNotFound("as the test says"))
+        else:
+            channel._on_reply(request, world.amqp.Basic.GetEmpty())
+        get.cancel()
+        assert await outcomes(get) == ["CancelledError"]
 
 
 async def test_a_call_that_is_cancelled_leaves_the_others_alone(world: World) -> None:

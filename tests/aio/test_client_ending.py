@@ -70,6 +70,72 @@ async def test_close_waits_for_confirms_through_a_lost_connection(world: World, 
     assert len(setups) == 2
 
 
+@pytest.mark.parametrize("asks", ["client", "channel of before", "channel of its own"])
+async def test_close_lets_on_connect_finish_which_confirms_wait_for(world: World, asks: str) -> None:
+    """It has a call under way as the client is closed, and others to make."""
+    runs: list[int] = []
+    channels: list[Any] = []
+
+    async def set_up(client: Client) -> None:
+        runs.append(len(world.broker.peers))
+        if not channels:
+            return
+        own = await client.channel()
+        caller: Any = {"client": client, "channel of before": channels[0], "channel of its own": own}[asks]
+        for name in ("a", "b"):
+            await caller.call(world.amqp.Queue.Declare(name))
+        await own.publish(b"9")
+        await own.close()
+
+    world.broker.on("basic.publish", hold, connection=1)
+    async with world.client(close_seconds=LONG, on_connect=set_up) as client:
+        channels.append(await client.channel())
+        sent = published(channels[0], 5)
+        await world.broker.got("basic.publish", 5)
+        world.broker.on("queue.declare", hold)
+        world.broker.peers[0].abort()
+        [declare] = await world.broker.got("queue.declare")
+        closing = asyncio.ensure_future(client.close())
+        await asyncio.sleep(0)
+        for refused in (channels[0].publish(b""), client.call(world.amqp.Queue.Declare("q"))):
+            with pytest.raises(ConnectionLostError, match="the client is closed"):
+                await refused
+        world.broker.on("queue.declare", Received.answer)
+        declare.answer()
+        await closing
+        assert await outcomes(*sent) == ["ok"] * 5
+    assert runs == [1, 2]
+    assert numbers(world.broker.bodies(connection=2)) == [9, 1, 2, 3, 4, 5]
+
+
+async def test_what_on_connect_has_opened_takes_nothing_new_after_it_once_the_client_is_closed(
+    world: World,
+) -> None:
+    channels: list[Any] = []
+
+    async def set_up(client: Client) -> None:
+        channels.append(await client.channel())
+        await client.call(world.amqp.Queue.Declare("q"))
+
+    world.broker.on("basic.publish", hold)
+    async with world.client(close_seconds=LONG, on_connect=set_up) as client:
+        [sent] = published(channels[0], 1)
+        [first] = await world.broker.got("basic.publish")
+        world.broker.on("queue.declare", hold)
+        first.peer.abort()
+        [_, declare] = await world.broker.got("queue.declare", 2)
+        closing = asyncio.ensure_future(client.close())
+        await asyncio.sleep(0)
+        declare.answer()
+        [_, again] = await world.broker.got("basic.publish", 2)
+        for channel in channels:
+            with pytest.raises(ConnectionLostError, match="the client is closed"):
+                await channel.publish(b"2")
+        again.ack()
+        await closing
+        await sent
+
+
 async def test_a_channel_that_is_closed_ends_its_consumers(world: World) -> None:
     async with world.client() as client:
         channel = await client.channel()
@@ -321,6 +387,22 @@ async def test_a_close_that_is_cancelled_ends_at_once(world: World, why: str) ->
     assert future.done()
     if not future.cancelled():
         future.exception()
+
+
+async def test_a_close_that_is_cancelled_in_the_turn_of_the_answer_is_cancelled(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await world.client(close_seconds=LONG).__aenter__()
+    assert client._link is not None
+    answered = client._link.stream.close
+
+    async def close() -> None:
+        await answered()
+        asyncio.get_running_loop().call_soon(closing.cancel)
+
+    monkeypatch.setattr(client._link.stream, "close", close)
+    closing = asyncio.ensure_future(client.close())
+    assert await outcomes(closing) == ["CancelledError"]
 
 
 async def test_a_broker_that_does_not_answer_the_close_is_left_in_time(world: World) -> None:

@@ -12,6 +12,7 @@ from world import World, cut, numbers, outcomes, published
 from amqpcodec.aio import Backoff, Client
 from amqpcodec.errors import ConnectionLostError
 from amqpcodec.reply_errors import (
+    AmqpAccessRefused,
     AmqpConnectionForced,
     AmqpNotFound,
     AmqpResourceLocked,
@@ -283,6 +284,104 @@ async def test_a_consumer_that_begins_as_the_connection_ends_is_there_on_the_nex
         channel = await client.channel()
         async with channel.consume("q") as deliveries:
             assert (await anext(deliveries)).body == b"1"
+
+
+# -- an exclusive consumer whose queue the broker keeps for the connection before
+
+HELD = "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use"
+NO_RIGHT = "ACCESS_REFUSED - access to queue 'q' in vhost '/' refused for user 'guest'"
+
+
+def refused(times: int, text: str = HELD) -> Callable[[Received], None]:
+    """Refuse a consumer so often as RabbitMQ does, and begin it then."""
+    left = times
+
+    def react(received: Received) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            received.close_channel(403, text)
+        else:
+            received.answer()
+            received.deliver(b"1")
+
+    return react
+
+
+async def test_an_exclusive_consumer_waits_for_the_broker_to_miss_the_connection_before(world: World) -> None:
+    """Its channel is opened again until then, and others go on."""
+    async with world.client() as client:
+        channel, other = await client.channel(), await client.channel()
+        async with channel.consume("q", exclusive=True) as deliveries:
+            world.broker.on("basic.consume", refused(3))
+            world.broker.on("basic.publish", hold, connection=1)
+            [sent] = published(channel, 1)
+            await world.broker.got("basic.publish")
+            world.broker.peers[0].abort()
+            await world.broker.got("basic.consume", 2)
+            waiting = [
+                asyncio.ensure_future(channel.call(world.amqp.Queue.Declare("q"))),
+                asyncio.ensure_future(channel.publish(b"2")),
+                asyncio.ensure_future(other.publish(b"3")),
+            ]
+            assert (await anext(deliveries)).body == b"1"
+            assert await outcomes(sent, *waiting) == ["ok"] * 4
+        assert client.stats().connections == 2
+    assert len(world.broker.received("basic.consume")) == 5
+
+
+@pytest.mark.parametrize(("text", "asked"), [(HELD, 4), (NO_RIGHT, 2)])
+async def test_an_exclusive_consumer_raises_where_it_may_not_consume_or_not_soon(
+    world: World, text: str, asked: int
+) -> None:
+    async with world.client(backoff=Backoff(first=0.01, attempts=3)) as client:
+        channel = await client.channel()
+        async with channel.consume("q", exclusive=True) as deliveries:
+            world.broker.on("basic.consume", refused(9, text))
+            world.broker.peers[0].abort()
+            with pytest.raises(AmqpAccessRefused):
+                await anext(deliveries)
+        await client.call(world.amqp.Queue.Declare("q"))
+    assert len(world.broker.received("basic.consume")) == asked
+    assert len(world.broker.peers) == 2
+
+
+async def test_a_consumer_that_is_refused_at_first_raises_at_once(world: World) -> None:
+    world.broker.on("basic.consume", refused(1))
+    async with world.client() as client:
+        with pytest.raises(AmqpAccessRefused):
+            await (await client.channel()).consume("q", exclusive=True).__aenter__()
+    assert len(world.broker.received("basic.consume")) == 1
+
+
+async def test_a_channel_that_is_opened_again_later_may_be_closed_or_lost_before(world: World) -> None:
+    async with world.client(backoff=Backoff(first=0.02)) as client:
+        channels = [await client.channel() for _ in range(2)]
+        consumers = [await each.consume("q", exclusive=True).__aenter__() for each in channels]
+        world.broker.on("basic.consume", refused(2))
+        world.broker.peers[0].abort()
+        for consumer in consumers:
+            assert (await anext(consumer)).body == b"1"
+        world.broker.on("basic.consume", refused(2))
+        world.broker.peers[1].abort()
+        await world.broker.got("basic.consume", 8)
+        while channels[0]._link is not None:
+            await asyncio.sleep(0)
+        await channels[0].close()
+        world.broker.peers[2].abort()
+        assert (await anext(consumers[1])).body == b"1"
+        await asyncio.sleep(0.03)  # the times at which they were to be opened pass
+    assert len(world.broker.received("channel.open", connection=4)) == 1
+
+
+async def test_a_setup_that_consumes_exclusively_is_tried_again(world: World) -> None:
+    async def consume(client: Client) -> None:
+        async with await client.channel() as channel, channel.consume("q", exclusive=True) as deliveries:
+            await anext(deliveries)
+
+    world.broker.on("basic.consume", refused(2))
+    async with world.client(on_connect=consume):
+        assert len(world.broker.peers) == 3
 
 
 # -- when to give up

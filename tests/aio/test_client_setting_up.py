@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from support.scripted_broker import Peer, close_channel, deliver, hold
 from world import World, cut, outcomes, published
 
-from amqpcodec.aio import Client
+from amqpcodec.aio import Channel, Client
 from amqpcodec.errors import LocalProtocolError
 from amqpcodec.reply_errors import (
     AmqpPreconditionFailed,
@@ -207,6 +208,90 @@ async def test_a_setup_that_waits_for_something_else_is_cancelled_with_its_conne
 
     async with world.client(on_connect=wait):
         assert (ended, len(world.broker.peers)) == (["cancelled"], 2)
+
+
+LAST_WORDS: dict[str, Callable[[Client, Channel, Any], Awaitable[object]]] = {
+    "call of the client": lambda client, channel, begun: client.call(begun["declare"]),
+    "call": lambda client, channel, begun: channel.call(begun["declare"]),
+    "get": lambda client, channel, _: channel.get("q"),
+    "channel": lambda client, channel, _: client.channel(),
+    "publish": lambda client, channel, _: channel.publish(b""),
+    "publish soon": lambda client, channel, _: channel.publish_soon(b""),
+    "consume": lambda client, channel, _: channel.consume("q").__aenter__(),
+    "what was published": lambda client, channel, begun: begun["published"],
+    "a task that publishes": lambda client, channel, begun: begun["publishing"],
+    "a task that begins a consumer": lambda client, channel, begun: begun["consuming"],
+    "a delivery": lambda client, channel, begun: anext(begun["deliveries"]),
+    "close": lambda client, channel, _: channel.close(),
+}
+
+
+@pytest.mark.parametrize("words", LAST_WORDS)
+async def test_last_words_of_on_connect_wait_for_no_other_connection(world: World, words: str) -> None:
+    """It waits for something else as the connection is lost, and asks for something as it is cancelled."""
+    raised: list[str] = []
+
+    async def set_up(client: Client) -> None:
+        if len(world.broker.peers) > 1:
+            return
+        channel = await client.channel(window=2)
+        async with channel.consume("q") as deliveries:
+            world.broker.on("basic.publish", hold)
+            world.broker.on("basic.consume", hold)
+            begun: Any = {
+                "declare": world.amqp.Queue.Declare("q"),
+                "deliveries": deliveries,
+                "published": await channel.publish_soon(b""),
+                "publishing": asyncio.ensure_future(channel.publish(b"")),
+                "consuming": asyncio.ensure_future(channel.consume("r").__aenter__()),
+            }
+            await world.broker.got("basic.publish", 2)
+            try:
+                world.broker.peers[0].abort()
+                await asyncio.Event().wait()
+            finally:
+                raised.extend(await outcomes(LAST_WORDS[words](client, channel, begun)))
+                await asyncio.wait([begun["publishing"], begun["consuming"]])
+                assert await outcomes(begun["publishing"], begun["consuming"]) == ["ConnectionLostError"] * 2
+
+    async with world.client(on_connect=set_up) as client:
+        assert (raised, client.stats().connections) == (
+            ["ok" if words == "close" else "ConnectionLostError"],
+            1,
+        )
+    assert len(world.broker.peers) == 2
+
+
+async def test_a_task_that_on_connect_leaves_behind_waits_for_the_next_connection(world: World) -> None:
+    left: list[asyncio.Task[Any]] = []
+
+    async def set_up(client: Client) -> None:
+        if not left:
+            left.append(asyncio.create_task(later(client)))
+            world.broker.peers[0].abort()
+            await asyncio.Event().wait()
+
+    async def later(client: Client) -> None:
+        await world.broker.connected(2)
+        await client.call(world.amqp.Queue.Declare("q"))
+
+    async with world.client(on_connect=set_up):
+        await left[0]
+
+
+async def test_the_log_says_that_on_connect_does_not_end(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def set_up(client: Client) -> None:
+        if len(world.broker.peers) == 1:
+            world.broker.peers[0].abort()
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            while "until on_connect ends" not in caplog.text:
+                await asyncio.sleep(0.005)
+
+    async with world.client(on_connect=set_up, close_seconds=0.01):
+        assert len(world.broker.peers) == 2
 
 
 async def declare_at_once(client: Client) -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
-from .connecting import in_time
+from .blame import awaited, may_pass
+from .connecting import in_time, reply_error
 from .deliveries import Consumer, Delivery, Unsettled, count_dropped, give_back
-from .link import Calls, Link, elsewhere
-from .publishes import Publishes, octets_of
+from .link import Calls, Link, elsewhere, in_set_up
+from .publishes import Publish, Publishes, octets_of
 
 if TYPE_CHECKING:
+    from ..connection import ChannelClosed, ConnectionClosed
     from .client import Client
+    from .counters import Backoff
 
 SENT_OTHERWISE = {
     "channel.open": "Client.channel",
@@ -74,6 +77,8 @@ class Channel:
             self._setup.append(client._dialect.Confirm.Select())
         self._publishes = Publishes(window, republish, client._stats, client._headers())
         self._calls = Calls()
+        self._opened_by = in_set_up()
+        self._waits: Iterator[float] | None = None  # before it is opened again, where a queue is held
         self._consumers: dict[str, Consumer] = {}
         self._unsettled: Unsettled | None = None
         self._recovering = 0  # how many basic.recover have no answer yet
@@ -173,6 +178,8 @@ class Channel:
         try:
             await publish.confirmed
         except asyncio.CancelledError:
+            if publish.confirmed.done() and not publish.confirmed.cancelled():
+                publish.confirmed.exception()  # of this turn: nobody else asks for it
             if self._publishes.cancelled(publish):
                 raise asyncio.CancelledError("the message is written, the broker may have it") from None
             raise
@@ -246,16 +253,21 @@ class Channel:
                 raise LocalProtocolError(f"there is a consumer {consumer.tag!r} on this channel")
             await other.gone.wait()
             await self._client._until_ready(self)
-        reply = self._request(consumer.method)
+        self._flush()
+        self._ask(consumer)
         self._consumers[consumer.tag] = consumer
-        link = consumer.link = self._link
         try:
-            await reply
+            await consumer.started
         except BaseException as error:
-            if isinstance(error, Exception) and self._error is None and self._link is not link:
-                return  # the connection is lost; `_resume` sends it again
             await self._cancel(consumer, at_once=not isinstance(error, Exception))
             raise
+
+    def _ask(self, consumer: Consumer) -> None:
+        """Send a consumer's request."""
+        if self._link is None:
+            raise self._error or ConnectionLostError("there is no connection")
+        self._link.connection.send(self._number, consumer.method)
+        consumer.asked(self._link)
 
     async def _cancel(self, consumer: Consumer, *, at_once: bool) -> None:
         """Have the broker deliver no more to a consumer, which may be over; wait for the answer, or not."""
@@ -265,7 +277,10 @@ class Channel:
             if self._link is None or consumer.link is not self._link:  # or not there yet
                 del self._consumers[consumer.tag]
             else:
-                reply = self._request(self._basic.Cancel(consumer.tag))
+                try:
+                    reply = self._request(self._basic.Cancel(consumer.tag))
+                except AmqpError as error:  # the broker does not read
+                    self._link.drop(ConnectionLostError(f"basic.cancel cannot be sent: {error}"))
         # After the request: else the broker delivers them to this consumer once more.
         consumer.give_back()
         if reply is None:
@@ -305,7 +320,8 @@ class Channel:
         try:
             return await reply
         except asyncio.CancelledError:
-            if reply.done() and not reply.cancelled() and isinstance(reply.result(), Delivery):
+            has_come = reply.done() and not reply.cancelled() and reply.exception() is None
+            if has_come and isinstance(reply.result(), Delivery):
                 self._give_back(request, reply.result())
             raise
 
@@ -336,12 +352,7 @@ class Channel:
             if waiting := self._publishes.outstanding():
                 await asyncio.wait(waiting, timeout=self._client._seconds_to_close(timeout))
         finally:
-            link, number = self._link, self._number
-            self._flush()
-            self._fail(error)
-            if link is not None:
-                with suppress(AmqpError):  # the connection is over as well
-                    link.connection.close_channel(number)
+            self._end(error)
 
     # -- called by the client and its connection
 
@@ -351,6 +362,32 @@ class Channel:
         self._publishes.refuse(error)
         self._calls.fail(error)
         self._client._look_again()
+
+    def _drain(self, error: Exception) -> None:
+        """Take nothing new of the program, since the client is closed; `on_connect` may go on."""
+        if self._opened_by is None or not self._opened_by.sets_up:
+            self._publishes.refuse(error)
+        if self._link is None or self._link.is_set_up:
+            self._calls.fail(error)
+
+    def _end(self, error: Exception) -> None:
+        """Close the channel at once."""
+        link, number = self._link, self._number
+        self._flush()
+        self._fail(error)
+        if link is not None:
+            with suppress(AmqpError):  # the connection is over as well
+                link.connection.close_channel(number)
+
+    def _next_wait(self, backoff: Backoff) -> float | None:
+        """Return the seconds until the channel is opened again, or None where that was tried often enough."""
+        if self._waits is None:
+            self._waits = backoff.waits()
+        return next(self._waits, None)
+
+    def _has_open_calls(self) -> bool:
+        """Return whether the broker may say something yet to a call, which may be over for its caller."""
+        return len(self._calls) > 0
 
     def _open(self, link: Link) -> None:
         """Open the channel on a connection; messages and consumers wait for `_resume`.
@@ -371,19 +408,71 @@ class Channel:
         if self._link is None:
             return
         for consumer in self._consumers.values():
-            if consumer.link is not self._link:
-                consumer.link = self._link
-                self._link.connection.send(self._number, consumer.method)
+            if consumer.link is None:
+                self._ask(consumer)
         self._publishes.resume(self._link, self._number)
 
-    def _lost(self, error: Exception) -> None:
+    def _send_alone(self, is_suspect: Callable[[object], bool]) -> Iterator[tuple[Any, asyncio.Future[None]]]:
+        """Send one after the other, before `_resume`, what a broker may end connections for; yield each."""
+        for consumer in list(self._consumers.values()):
+            if is_suspect(consumer):
+                self._ask(consumer)
+                yield consumer, consumer.started
+        if self._link is not None:
+            yield from self._publishes.send_alone(self._link, self._number, is_suspect)
+
+    def _unanswered(self, closed: ConnectionClosed) -> list[tuple[Any, Any]]:
+        """Return what the broker has not answered, as `Blame.ended` takes it."""
+        consumers = {id(each.method): each for each in self._consumers.values()}
+        requests = [each for each in awaited(closed, self._number) if each not in self._setup]
+        return [
+            *((consumers.get(id(request)), request) for request in requests),
+            *((publish, publish.method) for publish in self._publishes.unanswered()),
+        ]
+
+    def _give_up(self, thing: Publish | Consumer, error: Exception) -> None:
+        """Send a message or consumer no more."""
+        if isinstance(thing, Publish):
+            self._publishes.give_up(thing, error)
+        else:
+            self._remove(thing.tag)
+            thing.end(error)
+
+    def _closed(self, event: ChannelClosed) -> None:
+        """Take the end of the channel, by the broker."""
+        error = reply_error(event.reply_code, event.reply_text, event.class_id, event.method_id)
+        if may_pass(error) and self._comes_back_to_queue():
+            self._client._open_later(self, error)
+        else:
+            self._fail(error)
+
+    def _comes_back_to_queue(self) -> bool:
+        """Return whether an exclusive consumer of before is not answered yet.
+
+        The broker may refuse it, until it misses the client's last connection.
+        """
+        return any(
+            consumer.asks > 1 and consumer.method.exclusive and not consumer.started.done()
+            for consumer in self._consumers.values()
+        )
+
+    def _is_ready(self, link: Link) -> bool:
+        """Return whether calls may be sent; not before consumers are there for which it may be closed."""
+        return self._link is link and not self._comes_back_to_queue()
+
+    def _lost(self, error: Exception, closed: ConnectionClosed | None = None) -> None:
         """Wait for another connection: this one is over."""
-        self._link = None
+        link, self._link = self._link, None
         self._forget_deliveries()
-        for consumer in [each for each in self._consumers.values() if each.has_left]:
-            self._remove(consumer.tag)
+        for consumer in list(self._consumers.values()):
+            if consumer.has_left:
+                self._remove(consumer.tag)
+            elif link is not None and link.sets_up and consumer.link is link and not consumer.started.done():
+                self._remove(consumer.tag)
+                consumer.end(error)
+            consumer.link = None
         self._publishes.lost(error)
-        self._calls.fail(error)
+        self._calls.fail(error, closed)
 
     def _fail(self, error: Exception) -> None:
         """Be closed for good: everybody is told."""
@@ -432,8 +521,12 @@ class Channel:
     def _on_reply(self, request: Any, reply: Any) -> None:
         """Take the reply to a request."""
         name = request.spec.name
-        if name == "basic.cancel":
-            consumer = self._consumers.get(request.consumer_tag)
+        consumer = self._consumers.get(getattr(request, "consumer_tag", ""))
+        if name == "basic.consume" and consumer is not None:
+            consumer.begun()
+            self._waits = None
+            self._client._look_again()
+        elif name == "basic.cancel":
             # Another one may be there by now, if the broker has cancelled this one as well.
             if consumer is not None and consumer.has_left:
                 self._remove(request.consumer_tag)

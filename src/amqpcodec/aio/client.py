@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from ..connection import ConnectionLimits
+from ..connection import ConnectionClosed, ConnectionLimits
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
-from ..reply_errors import AmqpConnectionForced, AmqpInternalError, AmqpResourceLocked
+from ..reply_errors import AmqpInternalError
+from .blame import ALONE_SECONDS, Blame, given_up, is_refusal, may_pass
 from .channel import Channel, call_name, no_answer
 from .connecting import address_of, connect, in_time
 from .counters import Backoff, ClientStats
@@ -19,19 +20,8 @@ from .deliveries import Delivery
 from .link import Link, elsewhere, in_set_up, setting_up
 from .returns import Headers
 
-# What another attempt may mend. A locked queue may be an exclusive one of the connection before.
-PASSING = (OSError, AmqpConnectionForced, AmqpInternalError, AmqpResourceLocked)
 LASTING_SECONDS = 1.0  # after which a connection counts as well: the waits start again
 log = logging.getLogger("amqpcodec.aio")
-
-
-def may_pass(error: Exception) -> bool:
-    """Return whether another attempt may do better."""
-    if isinstance(error, ValueError) or getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":
-        return False  # a certificate that does not hold; a server without TLS
-    if isinstance(error, ExceptionGroup):  # of a TaskGroup in `on_connect`
-        return all(may_pass(each) for each in error.exceptions)
-    return isinstance(error, PASSING)
 
 
 class Client:
@@ -47,11 +37,16 @@ class Client:
     followed by another. Any other end is final, and so is an exception of `on_connect` that no other
     attempt can mend. All that waits then raises it, and so does all that is asked of the client later.
 
+    A message or consumer for which the broker ends the connection each time is given up: it raises the
+    broker's error, and all else goes on.
+
     Args:
         url: where the broker is, as `Address` describes it; or several places, to be tried in turn.
         on_connect: awaited with the client on each new connection.
         backoff: how long to wait between attempts, and when to give up.
         close_seconds: how long closing waits, where nothing else is said.
+        give_up_after: how many connections in a row the broker may end for one message or consumer, or with
+            one error in `on_connect`, by 541 or without a word; None for any number.
         before_publish: called with basic.publish and the properties of each message; returns the properties
             to publish with.
         around_delivery: called with each delivery of a consumer; returns a context manager, which is left
@@ -59,7 +54,7 @@ class Client:
         options: as for `connect`, or for `Connection`.
 
     Raises:
-        ValueError: a URL that cannot be read.
+        ValueError: a URL that cannot be read, or `give_up_after` that is less than 1.
         OSError: a certificate file that it names cannot be read.
     """
 
@@ -70,12 +65,15 @@ class Client:
         on_connect: Callable[[Client], Awaitable[object]] | None = None,
         backoff: Backoff = Backoff(),  # noqa: B008, a tuple
         close_seconds: float = 10.0,
+        give_up_after: int | None = 3,
         before_publish: Callable[[Any, Any], Any] | None = None,
         around_delivery: Callable[[Delivery], AbstractContextManager[Any]] | None = None,
         **options: Any,
     ) -> None:
         if "sock" in options:
             raise ValueError("sock is of one connection: a client makes its own")
+        if give_up_after is not None and give_up_after < 1:
+            raise ValueError(f"give_up_after must be positive, not {give_up_after!r}")
         for each in [url] if isinstance(url, str) else url:
             address = address_of(each, None, options.get("ssl"))
             if options.get("ssl") is None:
@@ -87,12 +85,13 @@ class Client:
         self._close_seconds = close_seconds
         self._before_publish = before_publish
         self._around_delivery = around_delivery
+        self._blame = Blame(give_up_after)
         self._stats = ClientStats()
         self._channels: dict[Channel, None] = {}  # a set that keeps the order
         self._idle: list[Channel] = []  # for `call`
         self._consumer_tags = 0
         self._link: Link | None = None
-        self._changed = asyncio.Event()  # set while a connection is set up, and once all is over
+        self._changed = asyncio.Event()  # wakes those that wait in `_until_ready`, and is not set
         self._error: Exception | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
@@ -185,8 +184,14 @@ class Client:
                 try:
                     return await channel.call(method)
                 finally:
-                    if channel in self._channels:
-                        self._idle.append(channel)
+                    self._put_back(channel, has_answer=not getattr(method, "no_wait", False))
+
+    def _put_back(self, channel: Channel, has_answer: bool) -> None:
+        """Use a channel for the next call, unless the broker may say something yet to this one."""
+        if not has_answer or channel._has_open_calls():
+            channel._end(LocalProtocolError("the channel is closed"))
+        elif channel in self._channels:
+            self._idle.append(channel)
 
     def stats(self) -> ClientStats:
         """Return what the client has done so far."""
@@ -232,10 +237,9 @@ class Client:
     async def _drain(self, seconds: float) -> None:
         """Take nothing new, and wait until all is confirmed that was published."""
         self._error = error = closed_by_program()
-        self._changed.set()
+        self._look_again()
         for channel in self._channels:
-            if channel not in self._idle:  # `on_connect` may need them once more
-                channel._refuse(error)
+            channel._drain(error)
         if waiting := [
             confirmed for channel in self._channels for confirmed in channel._publishes.outstanding()
         ]:
@@ -267,13 +271,15 @@ class Client:
                     link.drop(closed_by_program())
                     await link.stream.leave()
                 error = link.ended.result()
-                if loop.time() - since > min(last, LASTING_SECONDS):
+                passes = comes_back(link, error)
+                if link.is_explained or loop.time() - since > min(last, LASTING_SECONDS):
                     waits = self._backoff.waits()
             except Exception as raised:
                 error = raised
+                passes = may_pass(error) and not self._blame.is_final
             if self._is_over:
                 return
-            wait = next(waits, None) if may_pass(error) else None
+            wait = next(waits, None) if passes else None
             if wait is None:
                 raise error
             log.warning("connecting again in %.2g seconds: %r", wait, error)
@@ -291,6 +297,7 @@ class Client:
             self._open_channels(link)
             if self._on_connect is not None:
                 await self._set_up(link, self._on_connect)
+            await self._send_alone(link)
         except BaseException as error:
             link.drop(error if isinstance(error, Exception) else closed_by_program())
             await link.stream.leave()
@@ -298,18 +305,36 @@ class Client:
         self._stats.connections += 1
         log.info("connected")
         link.is_set_up = True
-        self._changed.set()
         for channel in list(self._channels):
+            if self._error is not None:  # those of `on_connect` too take nothing new
+                channel._drain(self._error)
             channel._resume()
+        self._look_again()
         return link
 
     def _open_channels(self, link: Link) -> None:
         for channel in list(self._channels):
-            try:
-                channel._open(link)
-            except LocalProtocolError as error:  # there are fewer than on the connection before
-                log.error("a channel cannot be opened again: %s", error)
-                channel._fail(error)
+            self._open_again(channel, link)
+
+    def _open_again(self, channel: Channel, link: Link) -> None:
+        try:
+            channel._open(link)
+        except LocalProtocolError as error:  # there are fewer than on the connection before
+            log.error("a channel cannot be opened again: %s", error)
+            channel._fail(error)
+
+    async def _send_alone(self, link: Link) -> None:
+        """Send one after the other what the broker may end connections for: an end tells which it was."""
+        for channel in list(link.channels.values()):
+            for thing, answered in channel._send_alone(self._blame.is_suspect):
+                await asyncio.wait(
+                    (answered, link.ended), timeout=ALONE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                )
+                if link.ended.done():
+                    return
+                self._blame.acquit(thing)
+                if not answered.done():  # the broker takes its time: nothing else is to wait for that
+                    return
 
     async def _set_up(self, link: Link, on_connect: Callable[[Client], Awaitable[object]]) -> None:
         """Run the program's `on_connect`, as long as there is the connection."""
@@ -318,6 +343,7 @@ class Client:
             setting_up.set(link)
             await on_connect(self)
 
+        link.sets_up = True
         task = asyncio.create_task(run())
         task.add_done_callback(lambda task: task.cancelled() or task.exception())  # it is retrieved
         try:
@@ -325,28 +351,65 @@ class Client:
         finally:
             if not task.done():
                 task.cancel()
-                await asyncio.wait((task,))
+            while not (await asyncio.wait((task,), timeout=self._close_seconds or None))[0]:
+                log.warning("there is no other connection until on_connect ends, which was cancelled")
+            link.sets_up = False
         if link.ended.done():
             raise link.ended.result()  # whatever `on_connect` makes of it
         if task.cancelled():
             raise LocalProtocolError("on_connect was cancelled")
         task.result()
+        self._blame.is_set_up()
 
     def _lost(self, link: Link, error: Exception) -> None:
         """Tell all on a connection that it is over; `_keep_connected` decides what follows."""
         if self._link is link:
             self._link = None
             self._stats.ignored += link.connection.ignored
-            if self._error is None:
-                self._changed.clear()
-        if may_pass(error) and not isinstance(error, ConnectionLostError):
-            cause, error = error, ConnectionLostError(str(error))
-            error.__cause__ = cause
-        link.calls.fail(error)
         channels = list(link.channels.values())
         link.channels.clear()  # events may be left
+        if link.closed is not None:
+            self._find_out(link, link.closed, channels, error)
+        if comes_back(link, error) and not isinstance(error, ConnectionLostError):
+            cause, error = error, ConnectionLostError(str(error))
+            error.__cause__ = cause
+        link.calls.fail(error, link.closed)
         for channel in channels:
-            channel._lost(error)
+            channel._lost(error, link.closed)
+
+    def _find_out(
+        self, link: Link, closed: ConnectionClosed, channels: list[Channel], error: Exception
+    ) -> None:
+        """Find out for what the broker has ended a connection; give up what it always ends one for."""
+        waiting = [(channel, *each) for channel in channels for each in channel._unanswered(closed)]
+        if link.sets_up:
+            if waiting and is_refusal(closed):
+                self._blame.set_up_ended(error)
+            return
+        guilty = self._blame.ended(closed, [(thing, method) for _, thing, method in waiting])
+        for channel, thing, _ in waiting:
+            if thing is not None and thing is guilty:
+                channel._give_up(thing, given_up(error))
+                link.is_explained = True
+
+    def _open_later(self, channel: Channel, error: Exception) -> None:
+        """Open a channel again that the broker has closed for what may be otherwise soon."""
+        link = channel._link
+        wait = channel._next_wait(self._backoff)
+        if link is None or wait is None:
+            channel._fail(error)
+            return
+
+        def open_again() -> None:
+            if self._link is link and channel in self._channels and channel._link is None:
+                self._open_again(channel, link)
+                channel._resume()
+                self._look_again()
+
+        log.warning("opening a channel again in %.2g seconds: %r", wait, error)
+        del link.channels[channel._number]
+        channel._lost(error)
+        asyncio.get_running_loop().call_later(wait, open_again)
 
     def _fail(self, error: Exception) -> None:
         """Be over: everybody is told."""
@@ -354,9 +417,9 @@ class Client:
             return
         self._is_over = True
         self._error = error
-        self._changed.set()
         for channel in list(self._channels):
             channel._fail(error)
+        self._look_again()
 
     # -- called by channels
 
@@ -370,13 +433,14 @@ class Client:
         return Headers(self._dialect, self._options)
 
     def _look_again(self) -> None:
-        """Have those look again that wait for a connection: their channel may be closed."""
-        if not self._changed.is_set():
-            self._changed.set()
-            self._changed.clear()
+        """Have those look again that wait for a connection, or for their channel."""
+        self._changed.set()
+        self._changed.clear()
 
     async def _until_ready(self, channel: Channel | None = None) -> Link:
-        """Return a connection that is set up, once there is one; `on_connect` does not wait for itself.
+        """Return a connection that is set up, once there is one, with the channel on it.
+
+        `on_connect` does not wait for itself, and waits for no other connection than its own.
 
         Raises:
             ReplyError, ConnectionLostError: the client is over, or the channel.
@@ -387,13 +451,16 @@ class Client:
         if self._task.get_loop() is not asyncio.get_running_loop():
             raise elsewhere()
         while True:
-            error, link = self._error, self._link
+            error, link, own = self._error, self._link, in_set_up()
             if channel is not None and channel._error is not None:
                 raise channel._error.with_traceback(None)
-            if link is not None and (link is in_set_up() or (error is None and link.is_set_up)):
-                return link
-            if error is not None:
+            if own is not None and own.ended.done():
+                raise ConnectionLostError("the connection is lost")
+            if error is not None and own is None:
                 raise error.with_traceback(None)
+            is_ready = link is not None and (link is own or link.is_set_up)
+            if link is not None and is_ready and (channel is None or channel._is_ready(link)):
+                return link
             await self._changed.wait()
 
     def _seconds_to_close(self, timeout: float | None) -> float:
@@ -412,6 +479,11 @@ class Client:
         if channel in self._idle:
             self._idle.remove(channel)
         return True
+
+
+def comes_back(link: Link, error: Exception) -> bool:
+    """Return whether another connection follows after this one."""
+    return may_pass(error) or (isinstance(error, AmqpInternalError) and not link.sets_up)
 
 
 def closed_by_program() -> ConnectionLostError:

@@ -136,9 +136,11 @@ async def in_time(answer: Awaitable[_T], seconds: float | None, error: Exception
         raise error from None
 
 
-def reply_error(code: int, text: str) -> ReplyError:
+def reply_error(code: int, text: str, class_id: int = 0, method_id: int = 0) -> ReplyError:
     """Return the exception for a reply code."""
-    return REPLY_ERRORS.get(code, ReplyError)(text)
+    error = REPLY_ERRORS.get(code, ReplyError)(text)
+    error.class_id, error.method_id = class_id, method_id
+    return error
 
 
 def closed_error(event: ConnectionClosed, reason: Exception | None) -> AmqpError:
@@ -147,7 +149,7 @@ def closed_error(event: ConnectionClosed, reason: Exception | None) -> AmqpError
         error = ConnectionLostError(event.reply_text)
         error.__cause__ = reason
         return error
-    return reply_error(event.reply_code, event.reply_text)
+    return reply_error(event.reply_code, event.reply_text, event.class_id, event.method_id)
 
 
 async def _open(stream: AmqpStream, transport: Awaitable[None]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from .failures import AlreadySettledError, ConsumerCancelledError
-from .link import elsewhere
+from .link import elsewhere, in_set_up
 
 if TYPE_CHECKING:
     from .channel import Channel
@@ -225,6 +225,8 @@ class Consumer:
     ) -> None:
         self.method = method
         self.link: Link | None = None  # the connection on which basic.consume was sent
+        self.asks = 0  # how often it was sent
+        self.started = channel._loop.create_future()  # done once the broker has answered
         self.has_left = False
         self.gone = asyncio.Event()  # set once the broker delivers no more to it
         self._dropped = 0  # of its deliveries, which could not go back
@@ -283,6 +285,8 @@ class Consumer:
         while not ready:
             if self._error is not None:
                 raise self._error.with_traceback(None)
+            if (link := in_set_up()) is not None and link.ended.done():
+                raise ConnectionLostError("the connection is lost")  # the next one waits for `on_connect`
             waiter = self._channel._loop.create_future()
             self._waiting.append(waiter)
             try:
@@ -336,6 +340,18 @@ class Consumer:
 
     # -- called by the channel
 
+    def asked(self, link: Link) -> None:
+        """Take note that basic.consume is sent, for the first time or again."""
+        if self.started.done():
+            self.started = self._channel._loop.create_future()
+        self.link = link
+        self.asks += 1
+
+    def begun(self) -> None:
+        """Take note that the broker has answered: it delivers."""
+        if not self.started.done():
+            self.started.set_result(None)
+
     def put(self, delivery: Delivery) -> None:
         """Take a delivery."""
         self._ready.append(delivery)
@@ -366,8 +382,11 @@ class Consumer:
         self._dropped = 0
 
     def end(self, error: Exception) -> None:
-        """Raise an error to those that iterate, once all is read."""
+        """Raise an error to those that iterate, once all is read, and to who waits for the beginning."""
         self._error = error
+        if not self.started.done():
+            self.started.set_exception(error)
+            self.started.exception()  # who iterates is told as well
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_result(None)

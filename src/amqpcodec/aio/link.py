@@ -22,7 +22,8 @@ from ..connection import (
     Violation,
 )
 from ..errors import ConnectionLostError, LocalProtocolError
-from .connecting import closed_error, reply_error
+from .blame import is_named, sent_by
+from .connecting import closed_error, in_time, reply_error
 
 if TYPE_CHECKING:
     from ..connection import Event
@@ -60,6 +61,9 @@ class Calls:
             self._waiting.append((method, future))
         return future
 
+    def __len__(self) -> int:
+        return len(self._waiting)
+
     def answered(self, request: Any, reply: Any) -> bool:
         """Give a reply to who has sent the request; return whether somebody waits for it."""
         for at, (method, future) in enumerate(self._waiting):
@@ -71,11 +75,18 @@ class Calls:
                 return True
         return False
 
-    def fail(self, error: Exception) -> None:
-        """Raise an error to all that wait: no replies come any more."""
-        for _, future in self._waiting:
+    def fail(self, error: Exception, closed: ConnectionClosed | None = None) -> None:
+        """Raise an error to all that wait: no replies come any more.
+
+        Args:
+            error: what is raised; the broker's own one, its cause, to who has sent what it names.
+            closed: the end of the connection, if that is why.
+        """
+        for method, future in self._waiting:
             if not future.done():
-                future.set_exception(error)
+                is_named_by = closed is not None and is_named(closed) and sent_by(closed, method)
+                future.set_exception((is_named_by and error.__cause__) or error)
+                future.exception()  # who was cancelled in this turn does not ask for it
         self._waiting.clear()
 
 
@@ -94,7 +105,10 @@ class Link:
         calling: lets so many of `Client.call` go on at once.
         waiting: where messages wait to be written; a set that keeps the order.
         is_blocked: whether the broker wants no messages: connection.blocked.
-        is_set_up: whether the program's `on_connect` is done.
+        sets_up: whether the program's `on_connect` runs.
+        is_set_up: whether all goes on that was there before: `on_connect` is done.
+        is_explained: whether that for which it was ended is given up.
+        closed: the last event of the connection, where it was the peer that ended it.
         ended: done once the connection is over; the result is the error that says why.
     """
 
@@ -111,7 +125,10 @@ class Link:
         self.waiting: dict[Publishes, None] = {}
         self.out_bytes = min(OUT_BYTES, send_buffer)
         self.is_blocked = False
+        self.sets_up = False
         self.is_set_up = False
+        self.is_explained = False
+        self.closed: ConnectionClosed | None = None
         self.ended: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         stream.set_sink(self)
 
@@ -146,12 +163,19 @@ class Link:
                     log.info("the broker takes messages again")
                 self.is_blocked = False
                 self.resume_writing()
-            case ChannelClosed(number, _, code, text) | Violation(number, code, text) if number != 0:
+            case ChannelClosed(number):
+                if number in self.channels:
+                    self.channels[number]._closed(event)
+                elif event.crossed is not None:  # for what nobody waits for any more
+                    close: Any = event.crossed
+                    log.warning("a request was refused after all: %d %s", close.reply_code, close.reply_text)
+            case Violation(number, code, text) if number != 0:
                 if number in self.channels:  # else it is closed already
                     self.channels[number]._fail(reply_error(code, text))
             case Violation(_, code, text):
                 self.drop(reply_error(code, text))  # the peer's answer is not waited for
             case ConnectionClosed():
+                self.closed = event
                 self.end(closed_error(event, self.stream.reason))
 
     def _on_method(self, number: int, method: Any, request: Any) -> None:
@@ -199,13 +223,16 @@ class Link:
 
     async def close(self, seconds: float) -> None:
         """Close the connection, and wait so many seconds for the broker's answer."""
+        late = TimeoutError("the broker has not answered connection.close in time")
         try:
             if seconds > 0:
-                await asyncio.wait_for(self.stream.close(), seconds)
+                await in_time(
+                    self.stream.close(), seconds, late
+                )  # wait_for of Python 3.11 drops a cancellation
             else:
                 self.drop(ConnectionLostError("the connection is closed"))
-        except TimeoutError:
-            log.warning("the broker has not answered connection.close in time")
+        except TimeoutError as error:
+            log.warning("%s", error)
         finally:
             await self.stream.leave()
 
@@ -215,9 +242,9 @@ setting_up: ContextVar[Link | None] = ContextVar("setting_up", default=None)
 
 
 def in_set_up() -> Link | None:
-    """Return the connection that the running task sets up; None where it sets up none."""
+    """Return the connection that the running task sets up, which may be lost; None where it sets up none."""
     link = setting_up.get()
-    return None if link is None or link.is_set_up or link.ended.done() else link
+    return link if link is not None and link.sets_up else None
 
 
 __all__ = ["Calls", "Link", "elsewhere", "in_set_up", "setting_up"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AmqpError, EncodeError, LocalProtocolError
+from ..errors import AmqpError, ConnectionLostError, EncodeError, LocalProtocolError
 from .failures import NackedError, ReturnedError
 from .link import in_set_up
 from .returns import Headers, Returns
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("amqpcodec.aio")
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Publish:
     """One message.
 
@@ -124,14 +125,15 @@ class Publishes:
         if self._error is not None:
             raise self._error.with_traceback(None)
         publish = Publish(self._loop.create_future(), method, properties, body)
-        if self._unsent or not self._may_write():
+        link = self._link
+        if self._unsent or link is None or not self._may_write():
             self._refuse_in_set_up()
             self._unsent.append(publish)
-            if self._link is not None:
-                self._link.waiting[self] = None
+            if link is not None:
+                link.waiting[self] = None
         else:
             try:
-                self._write(publish)
+                self._write(publish, link)
             finally:
                 if not publish.number:  # it takes no room
                     self._wake(1)
@@ -139,7 +141,9 @@ class Publishes:
 
     def _refuse_in_set_up(self) -> None:
         """Refuse to let `on_connect` wait for what goes on after it."""
-        if self._link is None and in_set_up() is not None:
+        if self._link is None and (link := in_set_up()) is not None:
+            if link.ended.done():
+                raise ConnectionLostError("the connection is lost")
             raise LocalProtocolError("on_connect publishes on channels that it has opened")
 
     def cancelled(self, publish: Publish) -> bool:
@@ -183,9 +187,7 @@ class Publishes:
             and link.connection.bytes_to_send < link.out_bytes
         )
 
-    def _write(self, publish: Publish) -> None:
-        link = self._link
-        assert link is not None
+    def _write(self, publish: Publish, link: Link) -> None:
         number = link.connection.send_message(self._number, publish.method, publish.properties, publish.body)
         self._stats.published += 1
         publish.was_written = True
@@ -199,17 +201,41 @@ class Publishes:
         """Write what waits, as far as it may be written."""
         unsent = self._unsent
         while unsent and self._may_write():
-            publish = unsent.popleft()
-            if publish.confirmed.done():
-                self._count_cancelled(publish)
-                continue
-            try:
-                self._write(publish)
-            except Exception as error:  # a value that cannot be encoded
-                publish.confirmed.set_exception(error)
+            assert self._link is not None
+            self._write_first(self._link)
         self._wake(self._window - len(self))
         if not unsent and self._link is not None:
             self._link.waiting.pop(self, None)
+
+    def _write_first(self, link: Link) -> None:
+        """Write the first of what waits, unless it was cancelled."""
+        publish = self._unsent.popleft()
+        if publish.confirmed.done():
+            self._count_cancelled(publish)
+            return
+        try:
+            self._write(publish, link)
+        except Exception as error:  # a value that cannot be encoded
+            publish.confirmed.set_exception(error)
+
+    def send_alone(
+        self, link: Link, number: int, is_suspect: Callable[[object], bool]
+    ) -> Iterator[tuple[Publish, asyncio.Future[None]]]:
+        """Write one after the other, before `resume`, what a broker may end connections for; yield each."""
+        self._number = number
+        while self._unsent and is_suspect(self._unsent[0]):
+            publish = self._unsent[0]
+            self._write_first(link)
+            yield publish, publish.confirmed
+
+    def unanswered(self) -> list[Publish]:
+        """Return what was written on this connection, and is neither confirmed nor refused."""
+        return list(self._sent.values())
+
+    def give_up(self, publish: Publish, error: Exception) -> None:
+        """Publish a message no more: the broker ends the connection for it."""
+        del self._sent[publish.number]
+        self._give_up([publish.confirmed], error)
 
     def _wake(self, count: int) -> None:
         """Let so many go on that wait for room."""
@@ -274,17 +300,26 @@ class Publishes:
         self.flush()
 
     def lost(self, error: Exception) -> None:
-        """Queue again, in order, what was not confirmed: the connection is over."""
+        """Queue again, in order, what was not confirmed: the connection is over.
+
+        What `on_connect` has published raises the error: it publishes it again on the next connection.
+        """
+        republish = self._republish
+        over = []
+        if self._link is not None and not self._link.is_set_up:
+            republish = False
+            over = [publish.confirmed for publish in self._unsent]
+            self._unsent.clear()
         self._link = None
         self._returns = None
         self._stopped = False
-        again, over = [], []
+        again = []
         for publish in self._sent.values():
             if publish.confirmed.done():
                 self._count_cancelled(publish)
             elif publish.returned is not None:
                 publish.confirmed.set_exception(publish.returned)
-            elif self._republish:
+            elif republish:
                 publish.number = 0
                 again.append(publish)
             else:
@@ -293,6 +328,7 @@ class Publishes:
         self._give_up(over, error)
         self._unsent.extendleft(reversed(again))
         self._stats.republished += len(again)
+        self._wake(self._window - len(self))
 
     def refuse(self, error: Exception) -> None:
         """Take no more messages; those that wait for room raise the error."""
