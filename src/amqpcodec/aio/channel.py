@@ -346,7 +346,7 @@ class Channel:
             return
         error = self._error  # which it has where another task is closing it
         if error is None:
-            error = LocalProtocolError("the channel is closed")
+            error = self._client._error or LocalProtocolError("the channel is closed")
             self._refuse(error)
         try:
             if waiting := self._publishes.outstanding():
