@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,12 +29,14 @@ from support.soak_faults import HEARTBEAT, TEN, control, keep_declarations
 from support.soak_messages import LANES, Faults, Lane, Ledger, read_all
 from world import World, numbers, outcomes, published
 
+from amqpcodec import EncodeError
 from amqpcodec.aio import Backoff, ConsumerCancelledError, ReturnedError
 from amqpcodec.connection import ConnectionLimits
 from amqpcodec.errors import ConnectionLostError, LocalProtocolError
 from amqpcodec.reply_errors import (
     AmqpAccessRefused,
     AmqpFrameError,
+    AmqpInternalError,
     AmqpNotAllowed,
     AmqpNotFound,
     AmqpPreconditionFailed,
@@ -517,6 +520,83 @@ async def test_an_exclusive_queue_of_the_connection_before_is_waited_for(
         relay.orphan()
         await channel.publish(b"", routing_key=queue)
         assert (client.stats().connections, refused > 0) == (2, True)
+
+
+async def test_an_exclusive_consumer_of_the_connection_before_is_waited_for(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    """403 until the broker has found out; calls, and publishes on other channels, go on meanwhile."""
+    amqp = world.amqp
+    async with (
+        Relay(urlsplit(rabbitmq).port) as relay,
+        world.client(relay.url + "?heartbeat=1") as client,
+    ):
+        await client.call(amqp.Queue.Declare(queue=queue, durable=True))
+        channel, other = await client.channel(), await client.channel()
+        async with channel.consume(queue, exclusive=True) as deliveries:
+            relay.orphan()
+            await other.publish(b"1", routing_key=queue)
+            assert client.stats().delivered == 0
+            delivery = await anext(deliveries)
+            assert delivery.body == b"1"
+            delivery.ack()
+        await client.call(amqp.Queue.Delete(queue=queue))
+        assert client.stats().connections == 2
+
+
+NOT_FINITE = {"number": float("nan")}
+
+
+async def test_what_a_rabbitmq_ends_the_connection_for_is_given_up(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    """NaN anywhere, and a decimal in a stream; what is beside them is confirmed."""
+    amqp = world.amqp
+    nan, decimal = (amqp.BasicProperties(headers={"number": each}) for each in (float("nan"), Decimal("1.5")))
+    async with world.client(rabbitmq, profile="rabbitmq-nan") as client:
+        for name, kind in ((queue, "classic"), (f"{queue}-stream", "stream")):
+            await client.call(amqp.Queue.Declare(queue=name, durable=True, arguments={"x-queue-type": kind}))
+        channel, other = await client.channel(), await client.channel()
+        sent = [
+            *published(channel, 20, routing_key=queue),
+            asyncio.ensure_future(channel.publish(b"", routing_key=queue, properties=nan)),
+            *published(channel, 20, routing_key=queue),
+            *published(other, 20, routing_key=queue),
+        ]
+        assert await outcomes(*sent) == ["ok"] * 20 + ["AmqpInternalError"] + ["ok"] * 40
+        with pytest.raises(AmqpInternalError):
+            await channel.publish(b"", routing_key=f"{queue}-stream", properties=decimal)
+        with pytest.raises((AmqpInternalError, ConnectionLostError)):
+            await channel.consume(queue, arguments=NOT_FINITE).__aenter__()
+        await channel.publish(b"", routing_key=f"{queue}-stream")
+        for name in (queue, f"{queue}-stream"):
+            await client.call(amqp.Queue.Delete(queue=name))
+
+
+async def test_a_setup_for_which_a_rabbitmq_ends_the_connection_is_raised(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    amqp = world.amqp
+    declare = amqp.Queue.Declare(queue=queue, exclusive=True, arguments=NOT_FINITE)
+    client = world.client(rabbitmq, profile="rabbitmq-nan", on_connect=lambda client: client.call(declare))
+    with pytest.raises((AmqpInternalError, ConnectionLostError)):
+        await client.__aenter__()
+
+
+async def test_a_number_for_which_a_rabbitmq_ends_the_connection_is_not_sent(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client, await client.channel() as channel:
+        for ask in (
+            client.call(amqp.Queue.Declare(queue=queue, arguments=NOT_FINITE)),
+            channel.publish(b"", properties=amqp.BasicProperties(headers={"deep": [NOT_FINITE]})),
+            channel.consume(queue, arguments=NOT_FINITE).__aenter__(),
+        ):
+            with pytest.raises(EncodeError, match=r"\['number'\]: table profile rabbitmq refuses nan"):
+                await ask
+        await client.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+        assert client.stats().connections == 1
 
 
 @pytest.fixture(scope="module")
