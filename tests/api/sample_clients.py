@@ -47,7 +47,8 @@ async def work(url: str) -> ClientStats:
     """Publish, consume, and return what was done."""
     client = Client(
         [url, "amqp://localhost"], on_connect=declare, backoff=Backoff(first=0.1, attempts=5),
-        close_seconds=5, before_publish=before_publish, around_delivery=around_delivery, heartbeat=30,
+        close_seconds=5, give_up_after=5, before_publish=before_publish, around_delivery=around_delivery,
+        heartbeat=30,
     )  # fmt: skip
     async with client as same:
         assert_type(same, Client)

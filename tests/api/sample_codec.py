@@ -222,4 +222,5 @@ def one_tree() -> list[type[Exception]]:
     ]
     by_code: dict[int, type[errors.ReplyError]] = reply_errors.REPLY_ERRORS
     not_found: type[errors.ReplyError] = reply_errors.AmqpNotFound
+    assert_type((not_found.class_id, not_found.method_id), tuple[int, int])
     return [*tree, *by_code.values(), not_found, ValueError]
