@@ -177,6 +177,41 @@ async def test_a_broker_that_confirms_nothing_holds_up_no_others_for_long(
         assert await outcomes(*sent) == ["ok"] * 3
 
 
+async def test_a_channel_that_is_closed_while_its_messages_are_tried_alone_raises_to_them(
+    world: World,
+) -> None:
+    world.broker.on("basic.publish", hold)
+    world.broker.on("basic.publish", lambda received: received.close_channel(404), connection=3)
+    async with world.client() as client:
+        channel, other = await client.channel(), await client.channel()
+        sent = published(channel, 3)
+        for number in (1, 2):
+            await world.broker.got("basic.publish", 3, connection=number)
+            world.broker.peers[number - 1].close(541, "INTERNAL_ERROR")
+        assert await outcomes(*sent) == ["AmqpNotFound"] * 3
+        await other.call(world.amqp.Queue.Declare("q"))
+    assert len(world.broker.bodies(connection=3)) == 1
+
+
+async def test_a_message_beside_a_request_of_the_connection_is_not_blamed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amqpcodec.aio.client.ALONE_SECONDS", 0.02)
+
+    def react(received: Received) -> None:
+        if received.connection < 6:
+            secret.append(asyncio.ensure_future(client.call(world.amqp.Connection.UpdateSecret(b"", ""))))
+        else:
+            received.ack()
+
+    secret: list[asyncio.Future[Any]] = []
+    world.broker.on("basic.publish", react)
+    world.broker.on("connection.update-secret", lambda received: ENDS["crash"](received.peer))
+    async with world.client(give_up_after=2) as client:
+        await (await client.channel()).publish(b"1")
+    assert await outcomes(*secret) == ["ConnectionLostError"] * len(secret)
+
+
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("publishes", [False, True], ids=["alone", "beside a publisher"])
 async def test_entering_a_consumer_that_always_ends_the_connection_raises_the_brokers_error(

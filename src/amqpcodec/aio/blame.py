@@ -1,4 +1,4 @@
-"""What a broker ends connections for: whatever is sent again on the next one, until it is given up."""
+"""Finds out what a broker ends connections for, and when to send it no more."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Blame:
 
     @property
     def is_final(self) -> bool:
-        """Whether connections have ended too often in the same way while `on_connect` waited."""
+        """Return whether connections have ended too often in one way while `on_connect` waited."""
         return self._reaches(self._set_ups)
 
     def _reaches(self, count: int) -> bool:

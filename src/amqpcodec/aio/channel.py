@@ -415,11 +415,13 @@ class Channel:
     def _send_alone(self, is_suspect: Callable[[object], bool]) -> Iterator[tuple[Any, asyncio.Future[None]]]:
         """Send one after the other, before `_resume`, what a broker may end connections for; yield each."""
         for consumer in list(self._consumers.values()):
-            if is_suspect(consumer):
+            if self._link is not None and is_suspect(consumer):
                 self._ask(consumer)
                 yield consumer, consumer.started
-        if self._link is not None:
-            yield from self._publishes.send_alone(self._link, self._number, is_suspect)
+        # The channel may be closed for one of them.
+        while self._link is not None and (first := self._publishes.first()) and is_suspect(first):
+            self._publishes.send_first(self._link, self._number)
+            yield first, first.confirmed
 
     def _unanswered(self, closed: ConnectionClosed) -> list[tuple[Any, Any]]:
         """Return what the broker has not answered, as `Blame.ended` takes it."""

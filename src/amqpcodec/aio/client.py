@@ -12,7 +12,7 @@ from typing import Any
 from ..connection import ConnectionClosed, ConnectionLimits
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from ..reply_errors import AmqpInternalError
-from .blame import ALONE_SECONDS, Blame, given_up, is_refusal, may_pass
+from .blame import ALONE_SECONDS, Blame, awaited, given_up, is_refusal, may_pass
 from .channel import Channel, call_name, no_answer
 from .connecting import address_of, connect, in_time
 from .counters import Backoff, ClientStats
@@ -382,11 +382,14 @@ class Client:
     ) -> None:
         """Find out for what the broker has ended a connection; give up what it always ends one for."""
         waiting = [(channel, *each) for channel in channels for each in channel._unanswered(closed)]
+        of_connection = [(None, request) for request in awaited(closed, 0)]
         if link.sets_up:
-            if waiting and is_refusal(closed):
+            if (waiting or of_connection) and is_refusal(closed):
                 self._blame.set_up_ended(error)
             return
-        guilty = self._blame.ended(closed, [(thing, method) for _, thing, method in waiting])
+        guilty = self._blame.ended(
+            closed, [*of_connection, *((thing, method) for _, thing, method in waiting)]
+        )
         for channel, thing, _ in waiting:
             if thing is not None and thing is guilty:
                 channel._give_up(thing, given_up(error))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -218,15 +217,14 @@ class Publishes:
         except Exception as error:  # a value that cannot be encoded
             publish.confirmed.set_exception(error)
 
-    def send_alone(
-        self, link: Link, number: int, is_suspect: Callable[[object], bool]
-    ) -> Iterator[tuple[Publish, asyncio.Future[None]]]:
-        """Write one after the other, before `resume`, what a broker may end connections for; yield each."""
+    def first(self) -> Publish | None:
+        """Return the message that is to be written next."""
+        return self._unsent[0] if self._unsent else None
+
+    def send_first(self, link: Link, number: int) -> None:
+        """Write the first message alone, before `resume`."""
         self._number = number
-        while self._unsent and is_suspect(self._unsent[0]):
-            publish = self._unsent[0]
-            self._write_first(link)
-            yield publish, publish.confirmed
+        self._write_first(link)
 
     def unanswered(self) -> list[Publish]:
         """Return what was written on this connection, and is neither confirmed nor refused."""
