@@ -262,6 +262,31 @@ async def test_last_words_of_on_connect_wait_for_no_other_connection(world: Worl
     assert len(world.broker.peers) == 2
 
 
+async def test_what_others_publish_on_a_channel_of_on_connect_is_not_lost(world: World) -> None:
+    """It opens the channel and does more, in which the connection is lost."""
+    channels: list[Channel] = []
+    sent: list[asyncio.Task[None]] = []
+    opened = asyncio.Event()
+
+    async def set_up(client: Client) -> None:
+        channels.append(await client.channel(window=2))
+        if len(channels) == 1:
+            opened.set()
+            await asyncio.Event().wait()
+
+    async def work() -> None:
+        await opened.wait()
+        sent.extend(published(channels[0], 3))
+        await world.broker.got("basic.publish", 2)
+        world.broker.peers[0].abort()
+
+    world.broker.on("basic.publish", hold, connection=1)
+    working = asyncio.create_task(work())
+    async with world.client(on_connect=set_up):
+        await working
+        assert await outcomes(*sent) == ["ok"] * 3
+
+
 async def test_a_task_that_on_connect_leaves_behind_waits_for_the_next_connection(world: World) -> None:
     left: list[asyncio.Task[Any]] = []
 

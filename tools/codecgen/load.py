@@ -27,7 +27,7 @@ from codecgen.wire_types import WIRE_TYPES
 PROJECT_DIALECTS = ("amqp-0-8", "qpid-0-8", "amqp-0-9", "amqp-0-9-1", "rabbitmq-0-9-1")
 """The dialects of this project, in the order they are generated and explained."""
 
-TABLE_PROFILES = ("0-8", "qpid", "0-9", "wg-0-9-1", "rabbitmq")
+TABLE_PROFILES = ("0-8", "qpid", "0-9", "wg-0-9-1", "rabbitmq", "rabbitmq-nan")
 STRENGTHS = ("MUST", "SHOULD", "MAY")
 KINDS = {"soft-error": "soft", "hard-error": "hard"}
 FIXED = {"frame-method": 1, "frame-header": 2, "frame-body": 3, "frame-heartbeat": 8, "frame-end": 206}

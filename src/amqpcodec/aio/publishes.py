@@ -29,6 +29,7 @@ class Publish:
         number: its sequence number on this connection; 0 while it is not written.
         was_written: whether it was, on this connection or one before.
         is_given_up: whether it is counted that nobody waits for it any more.
+        is_of_set_up: whether `on_connect` publishes it, which does so again on the next connection.
         returned: how the broker has returned it.
     """
 
@@ -39,6 +40,7 @@ class Publish:
     number: int = 0
     was_written: bool = False
     is_given_up: bool = False
+    is_of_set_up: bool = False
     returned: ReturnedError | None = None
 
 
@@ -125,6 +127,8 @@ class Publishes:
             raise self._error.with_traceback(None)
         publish = Publish(self._loop.create_future(), method, properties, body)
         link = self._link
+        if link is not None and not link.is_set_up:
+            publish.is_of_set_up = in_set_up() is link
         if self._unsent or link is None or not self._may_write():
             self._refuse_in_set_up()
             self._unsent.append(publish)
@@ -300,24 +304,22 @@ class Publishes:
     def lost(self, error: Exception) -> None:
         """Queue again, in order, what was not confirmed: the connection is over.
 
-        What `on_connect` has published raises the error: it publishes it again on the next connection.
+        What `on_connect` has published raises the error, unless it is done.
         """
-        republish = self._republish
-        over = []
-        if self._link is not None and not self._link.is_set_up:
-            republish = False
-            over = [publish.confirmed for publish in self._unsent]
-            self._unsent.clear()
+        again, over = [], []
+        is_set_up = self._link is None or self._link.is_set_up
+        if not is_set_up:
+            over = [publish.confirmed for publish in self._unsent if publish.is_of_set_up]
+            self._unsent = deque(publish for publish in self._unsent if not publish.is_of_set_up)
         self._link = None
         self._returns = None
         self._stopped = False
-        again = []
         for publish in self._sent.values():
             if publish.confirmed.done():
                 self._count_cancelled(publish)
             elif publish.returned is not None:
                 publish.confirmed.set_exception(publish.returned)
-            elif republish:
+            elif self._republish and (is_set_up or not publish.is_of_set_up):
                 publish.number = 0
                 again.append(publish)
             else:
