@@ -237,6 +237,8 @@ class Publishes:
     def give_up(self, publish: Publish, error: Exception) -> None:
         """Publish a message no more: the broker ends the connection for it."""
         del self._sent[publish.number]
+        if publish.confirmed.done():
+            self._count_cancelled(publish)
         self._give_up([publish.confirmed], error)
 
     def _wake(self, count: int) -> None:
