@@ -135,6 +135,25 @@ async def test_a_message_that_was_not_mandatory_is_not_taken_for_a_returned_one(
         assert await outcomes(*sent) == ["ok", "ReturnedError"]
 
 
+REPLY = "amq.rabbitmq.reply-to.g1h2AA.key=="
+
+
+async def test_a_direct_reply_is_mandatory_only_if_that_is_asked_for(world: World) -> None:
+    """RabbitMQ returns direct replies that have arrived, so they would raise ReturnedError."""
+    cases: list[tuple[str, str, bool | None, bool]] = [
+        ("", REPLY, None, False), ("", REPLY, True, True), ("", REPLY, False, False),
+        ("e", REPLY, None, True), ("", "amq.rabbitmq.reply-to", None, True),
+        ("", "q", None, True), ("", "q", False, False),
+    ]  # fmt: skip
+    async with world.client() as client:
+        channel = await client.channel()
+        for exchange, key, asked, _ in cases:
+            await channel.publish(b"", exchange=exchange, routing_key=key, mandatory=asked)
+            await (await channel.publish_soon(b"", exchange=exchange, routing_key=key, mandatory=asked))
+        came = await world.broker.got("basic.publish", 2 * len(cases))
+    assert [each.method.mandatory for each in came] == [case[-1] for case in cases for _ in range(2)]
+
+
 async def test_a_return_that_nobody_has_published_is_counted(world: World) -> None:
     def react(received: Received) -> None:
         received.body = b"another"

@@ -1,13 +1,15 @@
 """Does what a probe lists at a broker, and tells what has come back.
 
 A probe is a list of steps. A method is sent on channel 1; its reply or a close is waited for, if it has one.
-`On` is another channel, `Publish` a message, a number seconds to wait. A function takes the connection and
-returns the step, or None for none.
+`On` is another channel, `Publish` a message, a number seconds to wait, `Reply` a step that needs an address
+for replies. A function takes the connection and returns the step, or None for none.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ EXCHANGES = ("e", "e1", "e2", "e3", "ae", "dlx")
 REPLY_SECONDS = 5.0
 OPEN_CHANNELS = 3
 QUIET_SECONDS = 0.1
+REPLY_ADDRESS = re.compile(r"(?<=amq\.rabbitmq\.reply-to\.)[^'\"]+")  # each is another one
 
 
 @dataclass
@@ -50,6 +53,13 @@ class Raw:
     """A method that the client's own side would refuse to send."""
 
     method: Any
+
+
+@dataclass
+class Reply:
+    """A step about the address for replies that the message has which was fetched last."""
+
+    make: Callable[[str], Any]
 
 
 def publish(exchange: str, routing_key: str, body: bytes = b"", **properties: Any) -> Publish:
@@ -100,6 +110,9 @@ class Probing:
         """Do a step, and wait for its answer."""
         if isinstance(step, On):
             await self.do(step.channel, step.step)
+        elif isinstance(step, Reply):
+            fetched = [answer for answer in self.answers if answer[1] == "basic.get-ok"]
+            await self.do(channel, step.make(fetched[-1][-2]["reply_to"]))
         elif isinstance(step, Raw):
             await self.stream.drain()
             self.stream._transport.write(amqp.encode_method(channel, step.method))
@@ -201,7 +214,8 @@ async def probe(url: str, steps: list[Any], quiet: float) -> list[str]:
 
 def in_order(came: list[Any]) -> list[str]:
     """Return lines, by channels; what dicts have in them is sorted."""
-    return [repr(plain(each)) for each in sorted(came, key=lambda each: each[0])]
+    lines = [repr(plain(each)) for each in sorted(came, key=lambda each: each[0])]
+    return [REPLY_ADDRESS.sub("...", line) for line in lines]
 
 
 def plain(value: Any) -> Any:

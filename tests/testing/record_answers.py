@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from probes import PROBES
+from declaring_probes import DECLARING
+from probes import PROBES as OTHERS
 from probing import QUIET_SECONDS, clean, probe
 
 
 async def main(url: str) -> None:
     """Print a line for each answer, under the name of its probe."""
-    for name, steps in PROBES.items():
+    for name, steps in (OTHERS | DECLARING).items():
         print("==", name)
         for line in await probe(url, steps, QUIET_SECONDS):
             print(line)

@@ -183,9 +183,11 @@ async def test_replies_come_without_a_queue(broker: Broker) -> None:
         await asking.say(publish("", "q", b"ask", reply_to="amq.rabbitmq.reply-to"))
         await answering.quiet(0.02)
         name = answering.deliveries[0][-2]["reply_to"]
-        await answering.say(publish("", name, b"answer"))
+        returned = await answering.say(publish("", name, b"answer", mandatory=True))
+        assert returned == [(1, "basic.return", 312, "NO_ROUTE", "", name, {}, b"answer")]
+        broker.publish("", name, b"of the test")
         await asking.quiet(0.02)
-        assert asking.bodies() == [b"answer"]
+        assert asking.bodies() == [b"answer", b"of the test"]
         await asking.say(Basic.Cancel("r"))
         assert (await answering.say(publish("", name, mandatory=True)))[-1][1:3] == ("basic.return", 312)
 

@@ -6,13 +6,15 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from probes import PROBES
+from declaring_probes import DECLARING
+from probes import PROBES as OTHERS
 from probing import QUIET_SECONDS, clean, probe, stored
 from random_programs import main as differing_programs
 
 from amqpcodec.testing import Broker
 
 ANSWERS = Path(__file__).resolve().parents[1] / "data" / "broker" / "rabbitmq-3.10.8.txt"
+PROBES = OTHERS | DECLARING
 AT_ONCE = 25
 PROGRAMS = 30
 # docs/testing.md says the same.

@@ -29,6 +29,7 @@ SENT_OTHERWISE = {
     "basic.get": "Channel.get",
     "connection.close": "Client.close",
 }
+REPLY_ADDRESS = "amq.rabbitmq.reply-to."  # as those of direct replies begin
 log = logging.getLogger("amqpcodec.aio")
 
 
@@ -145,7 +146,7 @@ class Channel:
         exchange: str = "",
         routing_key: str = "",
         properties: Any = None,
-        mandatory: bool = True,
+        mandatory: bool | None = None,
     ) -> None:
         """Publish a message, and wait until the broker has it.
 
@@ -157,7 +158,8 @@ class Channel:
                 the broker has the message.
             exchange, routing_key: where to.
             properties: of class basic; None for none.
-            mandatory: whether the broker returns the message where no queue takes it.
+            mandatory: whether the broker returns the message where no queue takes it. None for True, except
+                for a direct reply (``amq.rabbitmq.reply-to.`` and so on): RabbitMQ delivers and returns it.
 
         Raises:
             ReturnedError: no queue takes it.
@@ -171,6 +173,8 @@ class Channel:
             raise elsewhere()
         if type(body) is not bytes:
             body = octets_of(body)
+        if mandatory is None:
+            mandatory = bool(exchange) or not routing_key.startswith(REPLY_ADDRESS)
         method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
         if self._before_publish is not None:
             properties = self._before_publish(method, properties)
@@ -191,7 +195,7 @@ class Channel:
         exchange: str = "",
         routing_key: str = "",
         properties: Any = None,
-        mandatory: bool = True,
+        mandatory: bool | None = None,
     ) -> asyncio.Future[None]:
         """Publish a message, and wait only while the window is full.
 
@@ -209,6 +213,8 @@ class Channel:
             raise elsewhere()
         if type(body) is not bytes:
             body = octets_of(body)
+        if mandatory is None:
+            mandatory = bool(exchange) or not routing_key.startswith(REPLY_ADDRESS)
         method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
         if self._before_publish is not None:
             properties = self._before_publish(method, properties)

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from .. import dialect as find_dialect
-from .. import reply_errors as refused
 from ..connection import Connection, ConnectionLimits
 from ..limits import Limits
-from .channels import REPLY_TO, Channel
 from .clock import Clock
 from .faults import Faults
 from .hosts import Store, VirtualHost
@@ -28,6 +26,7 @@ from .records import (
     bindings_of,
     check_queue,
 )
+from .replies import Replies
 from .session import Session
 from .threads import on_the_loop
 from .wire import BrokerStream
@@ -98,7 +97,7 @@ class Broker:
         self._server: asyncio.Server | None = None
         self._amqp: Any = find_dialect(dialect) if isinstance(dialect, str) else dialect
         self.handlers: dict[type, Any] = by_class(HANDLERS, self._amqp)
-        self.replies = replies_of(self._amqp)
+        self.answers = replies_of(self._amqp)
         self._options: dict[str, Any] = {
             "dialect": self._amqp, "heartbeat": heartbeat, "frame_max": frame_max, "channel_max": channel_max,
             # Properties stay the octets that they are: what is not changed goes on as it came.
@@ -110,12 +109,11 @@ class Broker:
     def _begin(self) -> None:
         """Begin with nothing."""
         self.store = Store(self._memory_limit, MOST_OBJECTS, self._on_memory)
-        self.hosts = {name: VirtualHost(name, self.clock, self.store) for name in self._names}
+        self.replies = Replies()
+        self.hosts = {name: VirtualHost(name, self.clock, self.store, self.replies) for name in self._names}
         self.history = History(self._kept)
         self.consumer_tags = count(1)
         self._connections = count(1)
-        self._reply_names = count(1)
-        self._reply_channels: dict[str, Channel] = {}
 
     # -- listening
 
@@ -315,8 +313,8 @@ class Broker:
         made = self._amqp.BasicProperties(**properties)
         message = Message(exchange, routing_key, made, body, host.name)
         queues = host.route(message, host.exchange(exchange))
-        message.returned = not queues
         host.deliver(message, queues)
+        message.returned = not message.settled
         return message
 
     @on_the_loop
@@ -379,33 +377,6 @@ class Broker:
         self.sessions.pop(session.number, None)
         if error is not None:
             self.errors.append(error)
-
-    def take_replies(self, channel: Channel, tag: str, no_ack: bool) -> None:
-        """Let a channel have a name of its own for replies."""
-        if not no_ack:
-            raise refused.AmqpPreconditionFailed("reply consumer cannot acknowledge")
-        if channel.reply_name:
-            raise refused.AmqpPreconditionFailed("reply consumer already set")
-        channel.reply_tag = tag
-        channel.reply_name = f"{REPLY_TO}.{next(self._reply_names)}"
-        self._reply_channels[channel.reply_name] = channel
-
-    def forget_replies(self, channel: Channel) -> None:
-        """Take its name from a channel."""
-        self._reply_channels.pop(channel.reply_name, None)
-        channel.reply_name = channel.reply_tag = ""
-
-    def reply_channel(self, name: str) -> Channel | None:
-        """Return the channel that has a name for replies."""
-        return self._reply_channels.get(name)
-
-    def reply(self, message: Message) -> bool:
-        """Send a reply to the channel that its routing key names; return False if there is none."""
-        channel = self.reply_channel(message.routing_key)
-        if channel is None:
-            return False
-        channel.deliver_reply(message)
-        return True
 
 
 __all__ = ["Broker"]

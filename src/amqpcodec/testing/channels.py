@@ -11,12 +11,12 @@ from . import messages as states
 from .exchanges import Exchange
 from .messages import Entry, Message
 from .queues import Queue
+from .replies import REPLY_TO
 
 if TYPE_CHECKING:
     from .session import Session
 
 Settling = Callable[[Queue, Entry], object]
-REPLY_TO = "amq.rabbitmq.reply-to"
 
 
 @dataclass(slots=True, eq=False)
@@ -121,7 +121,7 @@ class Channel:
 
     def answer(self, method: Any, *values: Any) -> None:
         """Answer a method, if it has an answer and one is wanted."""
-        reply = self.session.broker.replies.get(type(method))
+        reply = self.session.broker.answers.get(type(method))
         if (
             reply is not None
             and not getattr(method, "no_wait", False)
@@ -162,19 +162,13 @@ class Channel:
 
     def pass_on(self, message: Message, exchange: Exchange, number: int | None) -> None:
         """Route a message; return it, confirm it."""
-        accepted = True
-        broker = self.session.broker
-        if exchange.name == "" and message.routing_key.startswith(REPLY_TO + "."):
-            routed = broker.reply(message)
-        else:
-            queues = self.host.route(message, exchange)
-            routed = bool(queues)
-            accepted = self.host.deliver(message, queues)
-        if not routed and message.mandatory:
+        queues = self.host.route(message, exchange)
+        accepted = self.host.deliver(message, queues)
+        if not queues and message.mandatory:
             message.returned = True
             method = self.session.amqp.Basic.Return(312, "NO_ROUTE", message.exchange, message.routing_key)
             self.session.send(self.number, method, message)
-        broker.history.add(message)
+        self.session.broker.history.add(message)
         if number is not None:
             self.confirm(message, number, accepted)
 
@@ -252,7 +246,7 @@ class Channel:
     def cancel(self, tag: str) -> None:
         """End a subscription."""
         if tag == self.reply_tag:
-            self.session.broker.forget_replies(self)
+            self.session.broker.replies.forget(self)
         consumer = self.consumers.pop(tag, None)
         if consumer is not None:
             self.session.broker.store.made(-1)
@@ -265,7 +259,7 @@ class Channel:
         self.taken.clear()
         self.end_transaction(commits=False)
         self.transaction = None
-        self.session.broker.forget_replies(self)
+        self.session.broker.replies.forget(self)
         gone: dict[Queue, set[Subscription]] = {}
         for consumer in self.consumers.values():
             gone.setdefault(consumer.queue, set()).add(consumer)
@@ -309,4 +303,4 @@ class Channel:
         self.session.send(self.number, method, message)
 
 
-__all__ = ["REPLY_TO", "Channel", "Subscription"]
+__all__ = ["Channel", "Subscription"]

@@ -16,6 +16,7 @@ from .deadletters import DeadLetters
 from .exchanges import TYPES, Binding, Exchange
 from .messages import Message
 from .queues import Queue
+from .replies import REPLY_TO, Replies
 
 DEFAULT = ""
 OWN = {
@@ -71,10 +72,11 @@ class VirtualHost:
         exchanges, queues: by name.
     """
 
-    def __init__(self, name: str, clock: Clock, store: Store) -> None:
+    def __init__(self, name: str, clock: Clock, store: Store, replies: Replies) -> None:
         self.name = name
         self.clock = clock
         self.store = store
+        self.replies = replies
         self.dead_letters = DeadLetters(self)
         self.exchanges = {DEFAULT: Exchange(DEFAULT, "direct", durable=True)}
         for own, kind in OWN.items():
@@ -86,9 +88,13 @@ class VirtualHost:
     # -- messages
 
     def route(self, message: Message, exchange: Exchange) -> list[Queue]:
-        """Return the queues that a message goes to, each once, by way of other exchanges as well."""
+        """Return the queues that a message goes to, each once, by way of other exchanges as well.
+
+        A direct reply goes out at once, and to no queue.
+        """
         keys = message.routing_keys
         if exchange.name == DEFAULT:
+            self.replies.send(message)
             return [self.queues[key] for key in keys if key in self.queues]
         found: dict[Queue, None] = {}
         seen = {exchange}
@@ -247,7 +253,7 @@ class VirtualHost:
     def declare_queue(self, method: Any, user: object) -> Queue:
         """Make a queue, or find it as it should be; an empty name makes one up."""
         name = method.queue
-        if method.passive:
+        if method.passive or name.startswith(REPLY_TO):  # which nobody makes
             return self.queue(name, user)
         arguments = dict(method.arguments or {})
         if name in self.queues:

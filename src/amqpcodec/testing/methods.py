@@ -7,8 +7,9 @@ from typing import Any
 
 from .. import reply_errors as refused
 from .arguments import consumer_priority
-from .channels import REPLY_TO, Channel, Subscription
+from .channels import Channel, Subscription
 from .queues import Queue
+from .replies import REPLY_TO
 
 Handler = Callable[[Channel, Any], None]
 
@@ -47,8 +48,8 @@ def exchange_unbind(channel: Channel, method: Any) -> None:
 
 def queue_declare(channel: Channel, method: Any) -> None:
     """Make a queue, or find it."""
-    reply_channel = method.passive and channel.session.broker.reply_channel(method.queue)
-    if reply_channel or (method.passive and method.queue == REPLY_TO):
+    if method.queue.startswith(REPLY_TO) and channel.session.broker.replies.has(method.queue):
+        channel.last_queue = method.queue
         channel.answer(method, method.queue, 0, 1)
         return
     queue = channel.host.declare_queue(method, channel.session)
@@ -115,11 +116,12 @@ def basic_consume(channel: Channel, method: Any) -> None:
     """Begin to deliver."""
     session = channel.session
     tag = method.consumer_tag or f"amq.ctag-{next(session.broker.consumer_tags)}"
-    if method.queue == REPLY_TO:
-        session.broker.take_replies(channel, tag, method.no_ack)
+    name = channel.queue_name(method.queue)
+    if name == REPLY_TO:
+        session.broker.replies.take(channel, tag, method.no_ack)
         channel.answer(method, tag)
         return
-    queue = channel.queue(method.queue)
+    queue = channel.host.queue(name, session)
     where = channel.host.where(queue)
     is_shared = queue.consumers or queue.settings.single_active_consumer
     if queue.is_exclusively_used or (method.exclusive and is_shared):
