@@ -27,7 +27,7 @@ PAGE = DOCS / "cookbook.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 QUESTION = re.compile(r"^### (.+)\n", re.MULTILINE)
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MOST_LINES = 5
+MOST_LINES = 12
 
 
 class Answer(NamedTuple):

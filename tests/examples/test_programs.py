@@ -15,7 +15,7 @@ from support.examples import EXAMPLES, ROOT
 
 HERE = Path(__file__).parent
 ALL = sorted(path.stem for path in EXAMPLES.glob("*.py"))
-PROGRAMS = ("client", "tracing", "blocking")
+PROGRAMS = ("client", "service", "tracing", "blocking")
 OPTIONAL = {"opentelemetry"}  # which programs do without where it is not there
 # By which tests those are run that have no tests in this folder.
 ELSEWHERE = {
