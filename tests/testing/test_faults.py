@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 import pytest
-from probes import consume, get, queue
-from probing import publish
+from probes import consume, get, passive, queue
+from probing import On, publish
 from talking import talk
 
 from amqpcodec import rabbitmq as amqp
@@ -30,7 +30,7 @@ from amqpcodec.testing.faults import (
     twice,
 )
 
-Confirm = amqp.Confirm
+Channel, Confirm = amqp.Channel, amqp.Confirm
 
 
 async def test_a_method_closes_the_channel(broker: Broker) -> None:
@@ -86,6 +86,101 @@ async def test_an_answer_is_late_by_the_clock_of_the_broker(broker: Broker) -> N
         broker.clock.advance(30)
         await client.quiet(0.02)
         assert [answer[2] for answer in client.answers] == ["q", "q1"]
+
+
+async def test_a_channel_is_closed_after_what_waits_on_it(broker: Broker) -> None:
+    broker.faults.add(late(30), method="queue.declare", times=1)
+    async with talk(broker) as client:
+        client.stream.connection.send(1, queue())
+        client.stream.connection.send(1, queue("q1"))
+        client.stream.connection.send(1, Channel.Close(200))
+        await client.quiet(0.02)
+        assert (client.answers, client.stream.connection.channel_state(1)) == ([], "closing")
+        broker.clock.advance(30)
+        await client.quiet(0.02)
+        assert client.stream.connection.channel_state(1) == "closed"
+        assert set(broker.queues()) == {"q", "q1"}
+        assert await client.say(Channel.Open(), passive()) == [(1, "queue.declare-ok", "q", 0, 0)]
+
+
+async def test_a_channel_that_the_broker_closes_gets_no_late_answer(broker: Broker) -> None:
+    broker.faults.add(late(30), method="queue.declare", times=1)
+    async with talk(broker) as client:
+        client.stream.connection.send(1, queue())
+        await client.quiet(0.02)
+        broker.faults.add(close_channel())
+        broker.clock.advance(30)
+        await client.quiet(0.02)
+        assert [answer[:2] for answer in client.answers] == [
+            (number, "channel.close") for number in (1, 2, 3)
+        ]
+        said = await client.say(Channel.Open(), queue("q2"), is_answered=False)
+        assert said == [(1, "queue.declare-ok", "q2", 0, 0)]
+        assert list(broker.queues()) == ["q2"]
+
+
+async def test_a_publisher_that_is_blocked_closes_its_channel_later(broker: Broker) -> None:
+    async with talk(broker) as client:
+        await client.say(queue(), Confirm.Select())
+        broker.block()
+        await client.say(publish("", "q", b"1"), publish("", "q", b"2"), is_answered=False)
+        client.stream.connection.send(1, Channel.Close(200))
+        await client.quiet(0.02)
+        broker.assert_queue("q", ready=[b"1"])
+        broker.unblock()
+        await client.quiet(0.02)
+        assert await client.say(Channel.Open(), passive()) == [(1, "queue.declare-ok", "q", 2, 0)]
+
+
+async def test_a_connection_that_is_lost_while_something_waits_is_gone(broker: Broker) -> None:
+    broker.faults.add(late(30), method="queue.declare", times=1)
+    async with talk(broker) as client:
+        client.stream.connection.send(1, queue())
+        client.stream.connection.send(1, queue("q1"))
+        await client.quiet(0.02)
+        broker.faults.add(drop())
+        await client.ended()
+        assert broker.connections() == []
+        broker.clock.advance(30)
+        assert (broker.queues(), broker.errors) == ({}, [])
+
+
+async def test_a_channel_is_closed_in_place_of_being_opened(broker: Broker) -> None:
+    async with talk(broker) as client:
+        broker.faults.add(close_channel(504, "as asked"), method="channel.open", times=1)
+        await client.say(Channel.Close(200))
+        client.stream.connection.send(1, Channel.Open())
+        await client.quiet(0.02)
+        assert client.answers[-1] == (1, "channel.close", 504, "as asked", 20, 10)
+        assert (await client.say(Channel.Open(), queue()))[-1] == (1, "queue.declare-ok", "q", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("method", "steps"),
+    [
+        ("basic.consume-ok", [consume("c")]),
+        ("basic.deliver", [consume("c")]),
+        ("basic.get-ok", [get(no_ack=False)]),
+        ("basic.return", [Confirm.Select(), publish("", "none", mandatory=True)]),
+        ("tx.commit-ok", [amqp.Tx.Select(), publish("", "q"), amqp.Tx.Commit()]),
+    ],
+)
+async def test_a_channel_is_closed_in_place_of_an_answer(
+    broker: Broker, method: str, steps: list[Any]
+) -> None:
+    fault = broker.faults.add(close_channel(), method=method)
+    async with talk(broker) as client:
+        await client.say(queue(), publish("", "q", b"1"))
+        said = await client.say(*steps)
+        assert [answer[:3] for answer in said if answer[1] != "confirm.select-ok"][-1] == (
+            1,
+            "channel.close",
+            406,
+        )
+        assert (await client.say(On(2, passive())))[-1][:2] == (2, "queue.declare-ok")
+        broker.assert_queue("q", unacknowledged=0, consumers=0)
+        assert fault.fired == 1
+        assert broker.published(confirm="ack") == broker.errors == []
 
 
 async def test_a_delivery_is_late(broker: Broker) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -146,13 +146,17 @@ class AmqpStream(asyncio.BufferedProtocol):
         """Hand the events that are there to the sink, which is told once where they end."""
         error = None
         try:
-            for event in self.connection:
+            for event in self._events():
                 sink.event_received(event)
             if self.connection.state != "closed":
                 return
         except Exception as raised:
             error = raised
         self._end_sink(sink, error)
+
+    def _events(self) -> Iterator[Event]:
+        """Return the events that are there; a stream of another kind may keep some for later."""
+        return iter(self.connection)
 
     def _end_sink(self, sink: EventSink, error: Exception | None) -> None:
         """Tell the sink that all is over; `error` is what it has raised."""

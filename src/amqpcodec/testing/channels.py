@@ -174,6 +174,8 @@ class Channel:
 
     def confirm(self, message: Message, number: int, accepted: bool) -> None:
         """Confirm a publish with what else comes now, or refuse it at once."""
+        if self.session.channels.get(self.number) is not self:
+            return  # a fault has closed it with the message that was returned
         if accepted:
             self.taken[number] = message
             if len(self.taken) == 1:

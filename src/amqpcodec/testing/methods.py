@@ -131,8 +131,8 @@ def basic_consume(channel: Channel, method: Any) -> None:
     prefetch = 0 if method.no_ack else channel.consumer_prefetch
     consumer = Subscription(channel, tag, queue, method.no_ack, method.exclusive, priority, prefetch)
     channel.consumers[tag] = consumer
-    channel.answer(method, tag)
     queue.add_consumer(consumer)
+    channel.answer(method, tag)  # a fault may close the channel in place of that
     queue.dispatch()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from .._generated.codes import REPLY_NAMES
@@ -83,7 +82,6 @@ class Session:
         self.user = ""
         self.client_properties: dict[str, Any] = {}
         self.channels: dict[int, Channel] = {}
-        self._deferred: deque[Event] = deque()
         self._pauses: set[str] = set()  # why nothing is read
         self._waiting: dict[Queue, None] = {}  # queues to go on with once the client has read
         self._seen: Event | None = None  # by faults
@@ -98,18 +96,10 @@ class Session:
     # -- events
 
     def event_received(self, event: Event) -> None:
-        """Take an event of the stream, now or after what it has to wait for."""
-        if self._pauses or self._deferred:
-            self._deferred.append(event)
-        elif self.is_cut_off or self.faults.armed:
-            self._take(event)
-        else:
-            self.handle(event)
-
-    def _take(self, event: Event) -> None:
         """Do what an event asks for, unless faults deal with it. Those see each event once."""
-        is_new = event is not self._seen
-        if not self.is_cut_off and not (self.faults.armed and is_new and self.faults.met(self, event)):
+        if not self.is_cut_off and not (
+            self.faults.armed and event is not self._seen and self.faults.met(self, event)
+        ):
             self.handle(event)
 
     def handle(self, event: Event) -> None:
@@ -128,7 +118,7 @@ class Session:
 
     def _on_message(self, event: MessageReceived) -> None:
         channel = self.channels.get(event.channel)
-        if channel is not None:  # else it was closed while this message had to wait
+        if channel is not None:  # else the broker has closed it while this message had to wait
             if self.broker.blocked:
                 self.pause("blocked")
             channel.publish(event)
@@ -161,7 +151,7 @@ class Session:
             return
         channel = self.channels.get(number)
         if channel is None:
-            return  # closed while this method had to wait
+            return  # the broker has closed it while this method had to wait
         handler = self.broker.handlers.get(type(method))
         if handler is None:
             raise NotInTestsError(method.spec.name)
@@ -238,7 +228,8 @@ class Session:
             else:
                 self.connection.send_message(channel, method, message.to_send, message.body)
         except (EncodeError, LocalProtocolError) as error:  # its own fault, not of who has published
-            self.close(506, f"RESOURCE_ERROR - {error}")
+            if not channel or self.connection.channel_state(channel) not in ENDED:
+                self.close(506, f"RESOURCE_ERROR - {error}")
 
     def tell_confirms(self) -> None:
         """Confirm the publishes that were taken since the last time."""
@@ -281,17 +272,21 @@ class Session:
         if reason not in self._pauses:
             return
         self._pauses.remove(reason)
-        while self._deferred and not self._pauses:
-            self._take(self._deferred.popleft())
+        self.stream.go_on()
         self.tell_confirms()
         if not self._pauses and not self.wire.is_closing():
             self.wire.resume_reading()
+
+    @property
+    def is_paused(self) -> bool:
+        """Return whether nothing is read, and events have to wait."""
+        return bool(self._pauses)
 
     def defer(self, event: Event | None, seconds: float | None) -> None:
         """Take an event, and all that follow, only after so many seconds; None for never."""
         if event is not None:
             self._seen = event
-            self._deferred.appendleft(event)
+            self.stream.put_back(event)
         self.pause("late")
         if seconds is not None:
             self.clock.call_later(seconds, self.resume, "late")
@@ -313,6 +308,12 @@ class Session:
         self.is_cut_off = True
         self.wire.close()
 
+    def lost(self) -> None:
+        """Take note that the TCP connection is gone, and with it what had to wait."""
+        if self._pauses:
+            self._pauses.clear()
+            self.is_cut_off = True
+
     # -- the end
 
     def _refuse(self, event: Any, code: int, text: str, closes: str) -> None:
@@ -327,10 +328,10 @@ class Session:
             self.close(code, f"{name} - {text}", *ids)
 
     def close_channel(self, number: int, code: int, text: str, class_id: int = 0, method_id: int = 0) -> None:
-        """Close a channel."""
+        """Close a channel, which may be one that is being opened."""
         self.tell_confirms()
         self._forget(number)
-        if self.connection.channel_state(number) == "open":
+        if self.connection.channel_state(number) in ("opening", "open"):
             self.connection.close_channel(number, code, fitting(text), class_id, method_id)
 
     def close(self, code: int, text: str, class_id: int = 0, method_id: int = 0) -> None:
@@ -359,7 +360,6 @@ class Session:
 
     def stream_ended(self, error: Exception | None) -> None:
         """Take the end of the stream; an error is one of the broker, which it keeps to be seen."""
-        self._deferred.clear()
         self.end()
         self.broker.ended(self, error)
 

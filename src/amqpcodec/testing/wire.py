@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..aio.stream import AmqpStream
-from ..connection import Connection
+from ..connection import Connection, Event
 
 if TYPE_CHECKING:
     from .broker import Broker
@@ -110,7 +111,10 @@ def without_heartbeats(data: bytes) -> bytes:
 
 
 class BrokerStream(AmqpStream):
-    """A stream of the broker: its time is that of the broker's clock, and its transport a `Wire`."""
+    """A stream of the broker: its time is that of the broker's clock, and its transport a `Wire`.
+
+    While its session is paused, events stay in the connection, whose state is that before them.
+    """
 
     session: Session
 
@@ -118,6 +122,7 @@ class BrokerStream(AmqpStream):
         super().__init__(connection)
         self._streams = broker.streams
         self._loop: Any = broker.clock
+        self._put_back: Event | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Take the transport, as a wire."""
@@ -129,11 +134,30 @@ class BrokerStream(AmqpStream):
     def connection_lost(self, exc: Exception | None) -> None:
         """Take the end of the transport."""
         self._streams.discard(self)
+        self.session.lost()
         super().connection_lost(exc)
 
     def flush(self) -> None:
         """Write what is sent so far."""
         self._flush()
+
+    def put_back(self, event: Event) -> None:
+        """Hand an event out again, before all others."""
+        self._put_back = event
+
+    def go_on(self) -> None:
+        """Hand out the events that have had to wait."""
+        self._wake()
+
+    def _events(self) -> Iterator[Event]:
+        """Yield the events that are there, as long as the session takes them."""
+        while not self.session.is_paused:
+            event, self._put_back = self._put_back, None
+            if event is None:
+                event = next(self.connection, None)
+            if event is None:
+                return
+            yield event
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take octets, unless a fault comes first."""
