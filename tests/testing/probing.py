@@ -20,7 +20,7 @@ from amqpcodec.connection import ChannelClosed, ConnectionClosed, MessageReceive
 from amqpcodec.errors import LocalProtocolError
 
 # What probes use, and what is cleaned away after each.
-QUEUES = ("q", "q1", "q2", "q3", "dead")
+QUEUES = ("q", "q1", "q2", "q3", "dead", "ab")
 EXCHANGES = ("e", "e1", "e2", "e3", "ae", "dlx")
 REPLY_SECONDS = 5.0
 OPEN_CHANNELS = 3
@@ -189,7 +189,8 @@ def shown_properties(properties: Any) -> dict[str, Any]:
     names = [field.attribute for field in properties.spec.fields]
     found = {name: getattr(properties, name) for name in names}
     found = {name: value for name, value in found.items() if value is not None}
-    for death in (found.get("headers") or {}).get("x-death", ()):
+    deaths = (found.get("headers") or {}).get("x-death")
+    for death in deaths if isinstance(deaths, list) else ():
         if isinstance(death, dict):
             death.pop("time", None)
     return found

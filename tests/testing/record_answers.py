@@ -9,13 +9,16 @@ import asyncio
 import sys
 
 from declaring_probes import DECLARING
-from probes import PROBES as OTHERS
+from delivery_probes import DELIVERY
+from probes import PROBES
 from probing import QUIET_SECONDS, clean, probe
+
+ALL = DELIVERY | PROBES | DECLARING
 
 
 async def main(url: str) -> None:
     """Print a line for each answer, under the name of its probe."""
-    for name, steps in (OTHERS | DECLARING).items():
+    for name, steps in ALL.items():
         print("==", name)
         for line in await probe(url, steps, QUIET_SECONDS):
             print(line)

@@ -6,15 +6,13 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from declaring_probes import DECLARING
-from probes import PROBES as OTHERS
 from probing import QUIET_SECONDS, clean, probe, stored
 from random_programs import main as differing_programs
+from record_answers import ALL
 
 from amqpcodec.testing import Broker
 
 ANSWERS = Path(__file__).resolve().parents[1] / "data" / "broker" / "rabbitmq-3.10.8.txt"
-PROBES = OTHERS | DECLARING
 AT_ONCE = 25
 PROGRAMS = 30
 # docs/testing.md says the same.
@@ -34,8 +32,8 @@ async def answers(options: dict[str, Any]) -> dict[str, list[str]]:
             assert broker.errors == []
             return found
 
-    found = await asyncio.gather(*map(ask, PROBES.values()))
-    return dict(zip(PROBES, found, strict=True))
+    found = await asyncio.gather(*map(ask, ALL.values()))
+    return dict(zip(ALL, found, strict=True))
 
 
 def differing(ours: dict[str, list[str]], theirs: dict[str, list[str]]) -> set[str]:
@@ -55,7 +53,7 @@ async def test_the_broker_answers_as_rabbitmq_has(options: dict[str, Any]) -> No
 def test_rabbitmq_answers_as_it_has(rabbitmq: str) -> None:
     async def ask() -> dict[str, list[str]]:
         found = {}
-        for name, steps in PROBES.items():
+        for name, steps in ALL.items():
             found[name] = await probe(rabbitmq, steps, QUIET_SECONDS)
             await clean(rabbitmq)
         return found

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from ..reply_errors import AmqpNotImplemented, AmqpPreconditionFailed
@@ -11,7 +14,11 @@ MOST_PRIORITY = 255
 NEVER = float("inf")
 OBJECT_OCTETS = 256  # of arguments, as many as count like another object
 OVERFLOWS = ("drop-head", "reject-publish", "reject-publish-dlx")
+LONGEST_MILLISECONDS = 10 * 365 * 24 * 60 * 60 * 1000
 OTHER_KINDS = ("quorum", "stream")  # that RabbitMQ has
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 class NotInTestsError(AmqpNotImplemented):
@@ -45,8 +52,12 @@ def wire_type(value: Any) -> str:
             return "bool"
         case int():
             return "signedint" if -(2**31) <= value < 2**31 else "long"
-        case str() | bytes():
+        case str():
             return "longstr"
+        case bytes():
+            return "binary"
+        case datetime():
+            return "timestamp"
         case float():
             return "double"
         case dict():
@@ -208,18 +219,42 @@ def expiration(value: str) -> float:
     Raises:
         AmqpPreconditionFailed: it is no number of milliseconds.
     """
-    try:
-        milliseconds = int(value) if value.strip() == value and "_" not in value else None
-    except ValueError:
-        milliseconds = None
-    if milliseconds is None:
+    found = _INTEGER.match(value)
+    if found is None:
         raise AmqpPreconditionFailed(f"invalid expiration '{value}': no_integer")
-    if milliseconds < 0:
-        raise AmqpPreconditionFailed(f"invalid expiration '{value}': {{value_negative,{milliseconds}}}")
+    if rest := value[found.end() :].replace("\n", "\\n"):
+        raise AmqpPreconditionFailed(f"invalid expiration '{value}': {{leftover_string,\"{rest}\"}}")
+    milliseconds = int(found[0])
+    if not 0 <= milliseconds <= LONGEST_MILLISECONDS:
+        fault = "value_negative" if milliseconds < 0 else "value_too_large"
+        raise AmqpPreconditionFailed(f"invalid expiration '{value}': {{{fault},{milliseconds}}}")
     return milliseconds / 1000
 
 
+def comparable(value: Any) -> Any:
+    """Return what RabbitMQ compares of a value in a table: equal values are equal, whatever class they have.
+
+    Outside of arrays and tables the type on the wire does not count; inside it does.
+    """
+    match value:
+        case str():
+            return value
+        case bytes():
+            return value.decode("utf-8", "surrogateescape")
+        case datetime():
+            return int(value.timestamp())
+        case bool() | None:
+            return wire_type(value), value
+        case Decimal():
+            return "decimal", value.as_tuple()
+        case list():
+            return tuple((wire_type(each), comparable(each)) for each in value)
+        case dict():
+            return tuple((name, wire_type(each), comparable(each)) for name, each in value.items())
+    return value
+
+
 __all__ = [
-    "COMPARED", "NEVER", "NotInTestsError", "Settings", "consumer_priority", "expiration", "require_same",
-    "settings", "shown", "weight", "wire_type",
+    "COMPARED", "NEVER", "NotInTestsError", "Settings", "comparable", "consumer_priority", "expiration",
+    "require_same", "settings", "shown", "weight", "wire_type",
 ]  # fmt: skip

@@ -42,7 +42,7 @@ class Subscription:
         channel = self.channel
         if self.prefetch and self.held >= self.prefetch:
             return False
-        if channel.prefetch and not self.no_ack and channel.held_by_consumers >= channel.prefetch:
+        if channel.prefetch and channel.held_by_consumers >= channel.prefetch:  # without acks as well
             return False
         return channel.session.takes_deliveries(self.queue)
 
@@ -160,8 +160,8 @@ class Channel:
             session.broker.store.taken(message.size)
             self.transaction.append((message, exchange))
 
-    def pass_on(self, message: Message, exchange: Exchange, number: int | None) -> None:
-        """Route a message; return it, confirm it."""
+    def pass_on(self, message: Message, exchange: Exchange, number: int | None) -> bool:
+        """Route a message; send it back, confirm it. Return False if a queue refuses it."""
         queues = self.host.route(message, exchange)
         accepted = self.host.deliver(message, queues)
         if not queues and message.mandatory:
@@ -171,6 +171,7 @@ class Channel:
         self.session.broker.history.add(message)
         if number is not None:
             self.confirm(message, number, accepted)
+        return accepted
 
     def confirm(self, message: Message, number: int, accepted: bool) -> None:
         """Confirm a publish with what else comes now, or refuse it at once."""
@@ -231,17 +232,29 @@ class Channel:
         for queue in touched:
             queue.dispatch()
 
+    def settled_in_transaction(self) -> set[int]:
+        """Return the delivery tags whose settlements wait for tx.commit."""
+        waiting = self.transaction or ()
+        return {tag for first, _ in waiting if not isinstance(first, Message) for tag in first}
+
     def end_transaction(self, commits: bool) -> None:
-        """Do what has waited, or forget it."""
+        """Do what has waited, or forget it.
+
+        Raises:
+            AmqpPreconditionFailed: all is done but what a queue has refused.
+        """
         waiting, self.transaction = self.transaction or [], []
         store = self.session.broker.store
+        accepted = True
         for first, second in waiting:
             if isinstance(first, Message):
                 store.taken(-first.size)
                 if commits:
-                    self.pass_on(first, second, None)
+                    accepted = self.pass_on(first, second, None) and accepted
             elif commits:
                 self.settle_now(first, second)
+        if not accepted:
+            raise refused.AmqpPreconditionFailed("partial tx completion")
 
     # -- the end
 

@@ -6,14 +6,16 @@ from collections import deque
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from .. import replace
+from .. import FieldValue, replace
 from . import messages as states
-from .messages import Message
+from .arguments import comparable
+from .messages import Message, keys_in
 
 if TYPE_CHECKING:
     from .hosts import VirtualHost
     from .queues import Queue
 
+FIRST = ("reason", "queue", "exchange")  # of the first death, which has headers of its own
 AT_ONCE = 10_000  # deaths that one event may cause before the rest waits for the next turn
 
 
@@ -66,11 +68,15 @@ class DeadLetters:
         if exchange is None:
             return
         key = settings.dead_letter_routing_key
+        try:
+            made = _properties(message, queue.name, reason, self._host.clock.now(), key is not None)
+        except _MalformedError:
+            return
         letter = Message(
-            exchange.name, message.routing_key if key is None else key,
-            _properties(message, queue.name, reason, self._host.clock.now(), key is not None),
-            message.body, message.virtual_host,
+            exchange.name, message.routing_key if key is None else key, _counted(made), message.body,
+            message.virtual_host,
         )  # fmt: skip
+        letter.seen = made
         if key is None:
             letter.bcc = message.bcc
             letter.also_by(message.bcc)
@@ -80,49 +86,84 @@ class DeadLetters:
         self._host.deliver(letter, queues)
 
 
+class _MalformedError(Exception):
+    """An x-death that RabbitMQ cannot read: the message is lost."""
+
+
 def _is_cycle(letter: Message, target: str) -> bool:
     """Return whether a letter would come back to a queue without having been rejected on the way."""
-    deaths = _deaths(letter.headers)
+    deaths = letter.headers["x-death"]
     for place, death in enumerate(deaths):
         if death.get("queue") == target:
             return all(each.get("reason") != states.REJECTED for each in deaths[: place + 1])
     return False
 
 
-def _deaths(headers: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the deaths of a message so far, the last one first."""
-    found = headers.get("x-death")
-    return [death for death in found if isinstance(death, dict)] if isinstance(found, list) else []
+def _place(death: dict[str, Any]) -> tuple[Any, Any]:
+    """Return where and why a message has died."""
+    return comparable(death.get("queue")), comparable(death.get("reason"))
+
+
+def _merged(deaths: list[Any]) -> list[dict[str, Any]]:
+    """Return deaths, those of one queue and reason once. Several are turned round, as RabbitMQ does."""
+    if not all(isinstance(death, dict) for death in deaths):
+        raise _MalformedError
+    if len(deaths) < 2:
+        return deaths
+    same: dict[Any, list[dict[str, Any]]] = {}
+    for death in deaths:
+        same.setdefault(_place(death), []).append(death)
+    return [{"count": len(group), **group[0]} for group in reversed(same.values())]
+
+
+def _once_more(death: dict[str, Any]) -> dict[str, Any]:
+    """Return a death that has come again."""
+    before = death.get("count", 0)
+    if before is None:
+        return death
+    if type(before) is not int:
+        raise _MalformedError
+    return {**death, "count": before + 1}
+
+
+def _with_death(headers: dict[str, Any], death: dict[str, Any]) -> dict[str, Any]:
+    """Return headers that tell of a further death, the first of all."""
+    before = headers.get("x-death", [])
+    deaths = _merged(before) if isinstance(before, list) else []
+    here = _place(death)
+    same = next((each for each in deaths if _place(each) == here), None)
+    others = [each for each in deaths if each is not same]
+    deaths = [death if same is None else _once_more(same), *others]
+    first = {} if "x-death" in headers else {f"x-first-death-{name}": death[name] for name in FIRST}
+    return {**headers, **first, "x-death": deaths}
+
+
+def _counted(properties: Any) -> Any:
+    """Return properties whose deaths have counts of 64 bits on the wire."""
+    deaths = [
+        {**death, "count": FieldValue("l", death["count"])} if type(death.get("count")) is int else death
+        for death in properties.headers["x-death"]
+    ]
+    return replace(properties, headers={**properties.headers, "x-death": deaths})
 
 
 def _properties(message: Message, queue: str, reason: str, now: datetime, own_key: bool) -> Any:
     """Return the properties of a dead letter: its headers tell how it died."""
     properties = message.properties
     headers = dict(properties.headers or {})
-    keys = [message.routing_key, *(headers.get("CC") or ())]
+    death = {
+        "count": 1,
+        "reason": reason,
+        "queue": queue,
+        "time": now,
+        "exchange": message.exchange,
+        "routing-keys": [message.routing_key, *keys_in(headers, "CC")],
+    }
+    if properties.expiration is not None:
+        death["original-expiration"] = properties.expiration
     if own_key:
         headers.pop("CC", None)
-    deaths = _deaths(headers)
-    same = next((each for each in deaths if (each.get("queue"), each.get("reason")) == (queue, reason)), None)
-    if same is None:
-        death = {
-            "count": 1,
-            "reason": reason,
-            "queue": queue,
-            "time": now,
-            "exchange": message.exchange,
-            "routing-keys": keys,
-        }
-        if properties.expiration is not None:
-            death["original-expiration"] = properties.expiration
-    else:
-        deaths.remove(same)
-        before = same.get("count")
-        death = {**same, "count": (before if isinstance(before, int) else 0) + 1}
-    headers["x-death"] = [death, *deaths]
-    for name, value in (("exchange", message.exchange), ("queue", queue), ("reason", reason)):
-        headers.setdefault(f"x-first-death-{name}", value)
-    return replace(properties, headers=headers, expiration=None)
+    return replace(properties, headers=_with_death(headers, death), expiration=None)
 
 
 __all__ = ["DeadLetters"]

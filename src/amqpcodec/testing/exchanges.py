@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..reply_errors import AmqpPreconditionFailed
-from .arguments import weight
+from .arguments import comparable, weight
 from .messages import Message
 from .topics import Topics, words_of
 
@@ -49,19 +49,14 @@ def _headers(arguments: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
         raise AmqpPreconditionFailed(text)
     with_x = kind.endswith("-with-x")
     wanted = [
-        (name, value)
+        (name, None if value is None else comparable(value))
         for name, value in arguments.items()
         if name != "x-match" and (with_x or not name.startswith("x-"))
     ]
     found = all if kind.startswith("all") else any
     return lambda headers: found(
-        name in headers and (value is None or _same(headers[name], value)) for name, value in wanted
+        name in headers and (value is None or comparable(headers[name]) == value) for name, value in wanted
     )
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Return whether two values are equal; a number is no boolean."""
-    return bool(value == other) and (type(value) is bool) == (type(other) is bool)
 
 
 class Exchange:

@@ -19,9 +19,10 @@ from .queues import Queue
 from .replies import REPLY_TO, Replies
 
 DEFAULT = ""
+TRACE = "amq.rabbitmq.trace"
 OWN = {
     "amq.direct": "direct", "amq.fanout": "fanout", "amq.topic": "topic", "amq.headers": "headers",
-    "amq.match": "headers",
+    "amq.match": "headers", TRACE: "topic",
 }  # fmt: skip
 LOCKED = (
     "cannot obtain exclusive access to locked {}. It could be originally declared on another connection "
@@ -80,7 +81,7 @@ class VirtualHost:
         self.dead_letters = DeadLetters(self)
         self.exchanges = {DEFAULT: Exchange(DEFAULT, "direct", durable=True)}
         for own, kind in OWN.items():
-            self.exchanges[own] = Exchange(own, kind, durable=True)
+            self.exchanges[own] = Exchange(own, kind, durable=True, internal=own == TRACE)
         self.queues: dict[str, Queue] = {}
         self._bound: dict[Queue | Exchange, dict[Binding, None]] = {}
         self._names = count(1)
@@ -180,7 +181,7 @@ class VirtualHost:
         """Delete an exchange, if it is there."""
         if name == DEFAULT:
             self.named(name)
-        if name in OWN:
+        if name.startswith("amq."):
             text = f"deletion of system exchange '{name}' in vhost '{self.name}' not allowed"
             raise refused.AmqpAccessRefused(text)
         exchange = self.exchanges.get(name)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MEMORY_BESIDE_BODY = 1024
 MEMORY_OF_OCTET = 16
 
+DELIVERY_MODES = (None, 1, 2)
+
 READY = "ready"
 UNACKNOWLEDGED = "unacknowledged"
 ACKNOWLEDGED = "acknowledged"
@@ -44,6 +46,7 @@ class Message:
         routing_keys: its routing key, and those of the headers CC and BCC; each once.
         lifetime: seconds that it lives in a queue, as it says itself; `NEVER` for no limit.
         to_send: its properties, as they go on.
+        seen: its properties, where those that go on say more than values; None for the same.
         returned: whether it went back, because no queue took it.
         confirm: ``"ack"`` or ``"nack"`` as the publisher was told; empty if it was not.
         settled: for each queue that took it, what became of it there: ``"ready"``, ``"unacknowledged"``,
@@ -56,7 +59,7 @@ class Message:
 
     __slots__ = (
         "bcc", "body", "channel", "confirm", "connection", "exchange", "lifetime", "mandatory", "returned",
-        "routing_key", "routing_keys", "settled", "size", "to_send", "virtual_host",
+        "routing_key", "routing_keys", "seen", "settled", "size", "to_send", "virtual_host",
     )  # fmt: skip
 
     def __init__(
@@ -82,11 +85,15 @@ class Message:
         self.size = len(body) + MEMORY_BESIDE_BODY + MEMORY_OF_OCTET * octets
         self.lifetime = NEVER if properties.expiration is None else expiration(properties.expiration)
         self.to_send = properties if raw is None else raw
+        self.seen: Any = None
         self.bcc: Iterable[str] = ()
         self.routing_keys: Iterable[str] = (routing_key,)
         headers = properties.headers
         if headers and ("CC" in headers or "BCC" in headers):
             self._read_keys(properties)
+        if properties.delivery_mode not in DELIVERY_MODES:
+            text = f"invalid message: {{delivery_mode_unknown,{properties.delivery_mode}}}"
+            raise AmqpPreconditionFailed(text)
         self.returned = False
         self.confirm = ""
         self.settled: dict[str, str] = {}
@@ -94,12 +101,12 @@ class Message:
     def _read_keys(self, properties: Any) -> None:
         """Take the routing keys of its headers; BCC goes no further."""
         headers = dict(properties.headers)
-        for name in ("CC", "BCC"):
-            _check_keys(name, headers.get(name, []))
+        keys = keys_in(headers, "CC")
+        self.bcc = keys_in(headers, "BCC")
         if "BCC" in headers:
-            self.bcc = headers.pop("BCC")
+            del headers["BCC"]
             self.to_send = replace(properties, headers=headers)
-        self.also_by((*headers.get("CC", ()), *self.bcc))
+        self.also_by((*keys, *self.bcc))
 
     def also_by(self, keys: Iterable[str]) -> None:
         """Have further routing keys."""
@@ -108,6 +115,8 @@ class Message:
     @property
     def properties(self) -> Any:
         """Its properties, to be looked at."""
+        if self.seen is not None:
+            return self.seen
         return self.to_send.decoded() if hasattr(self.to_send, "decoded") else self.to_send
 
     @property
@@ -122,12 +131,17 @@ class Message:
         return f"<message to {self.exchange!r} by {self.routing_key!r}: {body!r}; {fate}>"
 
 
-def _check_keys(name: str, keys: Any) -> None:
-    """Refuse a header of routing keys that is no array of texts."""
-    wrong = [key for key in keys if not isinstance(key, str)] if isinstance(keys, list) else [keys]
-    if wrong:
-        text = f'invalid message: {{unacceptable_type_in_header,"{name}",{wire_type(wrong[0])}}}'
+def keys_in(headers: dict[str, Any], name: str) -> list[str]:
+    """Return the routing keys in the header of a name: the texts of its array.
+
+    Raises:
+        AmqpPreconditionFailed: it is no array.
+    """
+    keys = headers.get(name, [])
+    if not isinstance(keys, list):
+        text = f'invalid message: {{unacceptable_type_in_header,"{name}",{wire_type(keys)}}}'
         raise AmqpPreconditionFailed(text)
+    return [key for key in keys if isinstance(key, str)]
 
 
 @dataclass(slots=True, eq=False)
@@ -151,4 +165,4 @@ class Entry:
     consumer: Subscription | None = None
 
 
-__all__ = ["Entry", "Message"]
+__all__ = ["Entry", "Message", "keys_in"]

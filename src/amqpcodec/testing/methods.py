@@ -151,7 +151,8 @@ def basic_recover(channel: Channel, method: Any) -> None:
     """Put all back that is not settled."""
     if not method.requeue:
         raise refused.AmqpNotImplemented("requeue=false")
-    recovered = list(channel.held)
+    settled = channel.settled_in_transaction()
+    recovered = [tag for tag in channel.held if tag not in settled]
     channel.answer(method)
     channel.settle_now(recovered, Queue.requeue)
 
@@ -202,6 +203,21 @@ HANDLERS: dict[str, Handler] = {
 }
 
 
+# Those whose names of exchanges and queues RabbitMQ reads without the ends of lines that are in them.
+ON_ONE_LINE = frozenset(
+    f"{name}.{verb}" for name in ("exchange", "queue") for verb in ("declare", "delete", "bind", "unbind")
+)
+NAMES = ("exchange", "queue", "source", "destination")
+
+
+def put_on_one_line(method: Any) -> None:
+    """Take CR and LF out of the names of exchanges and queues in a method."""
+    for name in NAMES:
+        value = getattr(method, name, "")
+        if "\n" in value or "\r" in value:
+            setattr(method, name, value.replace("\r", "").replace("\n", ""))
+
+
 def by_class(named: dict[str, Any], amqp: Any) -> dict[type, Any]:
     """Return what belongs to methods, by their classes in a dialect instead of their names."""
     return {cls: named[cls.spec.name] for cls in amqp.METHODS.values() if cls.spec.name in named}
@@ -217,4 +233,4 @@ def replies_of(amqp: Any) -> dict[type, type]:
     }
 
 
-__all__ = ["HANDLERS", "by_class", "replies_of"]
+__all__ = ["HANDLERS", "ON_ONE_LINE", "by_class", "put_on_one_line", "replies_of"]

@@ -18,10 +18,11 @@ from ..connection import (
 )
 from ..connection.login import credentials
 from ..errors import DecodeError, EncodeError, LocalProtocolError, ReplyError
-from ..reply_errors import AmqpNotImplemented
+from ..reply_errors import AmqpNotImplemented, AmqpPreconditionFailed
 from .arguments import NotInTestsError
 from .channels import Channel
 from .faults import Sent
+from .methods import ON_ONE_LINE, put_on_one_line
 from .queues import Queue
 from .records import ConnectionState
 
@@ -126,6 +127,9 @@ class Session:
     def _on_other(self, event: Event) -> None:
         match event:
             case Settled(number, method, tags) if number in self.channels:
+                if not tags and method.delivery_tag:  # the connection knows it, from before a recover
+                    tag = method.delivery_tag
+                    raise AmqpPreconditionFailed(f"unknown delivery tag {tag}")
                 how = Queue.acknowledge
                 if type(method) is not self.amqp.Basic.Ack:
                     how = Queue.requeue if method.requeue else Queue.reject  # type: ignore[attr-defined]
@@ -155,6 +159,8 @@ class Session:
         handler = self.broker.handlers.get(type(method))
         if handler is None:
             raise NotInTestsError(method.spec.name)
+        if method.spec.name in ON_ONE_LINE:
+            put_on_one_line(method)
         handler(channel, method)
 
     # -- the handshake
