@@ -16,6 +16,10 @@ OBJECT_OCTETS = 256  # of arguments, as many as count like another object
 OVERFLOWS = ("drop-head", "reject-publish", "reject-publish-dlx")
 LONGEST_MILLISECONDS = 10 * 365 * 24 * 60 * 60 * 1000
 OTHER_KINDS = ("quorum", "stream")  # that RabbitMQ has
+CLASSIC = "classic"
+MODES = ("default", "lazy")
+QUEUE_TYPE = "x-queue-type"
+DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -67,6 +71,34 @@ def wire_type(value: Any) -> str:
     return "void" if value is None else type(value).__name__.lower()
 
 
+def term(value: Any) -> str:
+    """Return a value as Erlang writes it; equal terms are equal to RabbitMQ."""
+    match value:
+        case bool() | None:
+            return "undefined" if value is None else str(value).lower()
+        case str() | bytes():
+            text = shown(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            return f'<<"{text}">>' if text else "<<>>"
+        case datetime():
+            return str(int(value.timestamp()))
+        case Decimal():
+            scale = -int(value.as_tuple().exponent)
+            return f"{{{scale},{int(value.scaleb(scale)) & 0xFFFFFFFF}}}"
+        case list():
+            return f"[{','.join(f'{{{wire_type(each)},{term(each)}}}' for each in value)}]"
+        case dict():
+            entries = (f"{{{term(name)},{wire_type(each)},{term(each)}}}" for name, each in value.items())
+            return f"[{','.join(entries)}]"
+    return str(value)
+
+
+def shown(value: Any) -> str:
+    """Return a value as RabbitMQ's texts have it."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if isinstance(value, str) else term(value)
+
+
 def _integer(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise _BadValueError(f'"expected integer, got {wire_type(value)}"')
@@ -80,7 +112,9 @@ def _natural(value: Any) -> int:
 
 
 def _milliseconds(value: Any) -> float:
-    return _natural(value) / 1000
+    if _natural(value) > LONGEST_MILLISECONDS:
+        raise _BadValueError(f"{{value_too_large,{value}}}")
+    return int(value) / 1000
 
 
 def _lifetime(value: Any) -> float:
@@ -92,6 +126,12 @@ def _lifetime(value: Any) -> float:
 def _priority(value: Any) -> int:
     if _natural(value) > MOST_PRIORITY:
         raise _BadValueError(f"{{max_value_exceeded,{value}}}")
+    return int(value)
+
+
+def _version(value: Any) -> int:
+    if _natural(value) not in (1, 2):
+        raise _BadValueError(f"\"unsupported queue version '{value}'\"")
     return int(value)
 
 
@@ -107,6 +147,12 @@ def _overflow(value: Any) -> str:
     return str(value)
 
 
+def _mode(value: Any) -> str:
+    if _text(value) not in MODES:
+        raise _BadValueError(f"\"unsupported queue mode '{value}'\"")
+    return str(value)
+
+
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise _BadValueError(f"{{unacceptable_type,{wire_type(value)}}}")
@@ -116,26 +162,69 @@ def _boolean(value: Any) -> bool:
 def _queue_type(value: Any) -> str:
     if _text(value) in OTHER_KINDS:
         raise NotInTestsError(f"queues of type '{value}'")
-    if value != "classic":
+    if value != CLASSIC:
         raise _BadValueError(f"\"unsupported queue type '{value}'\"")
     return str(value)
 
 
-# Those that say something to `Settings`, by their names there, and those that are checked alone. RabbitMQ
-# checks and compares them in this order.
+# Those that a classic queue has, with their checks. RabbitMQ checks and compares them in this order, but for
+# the type, which it checks first.
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "x-expires": _lifetime,
     "x-message-ttl": _milliseconds,
-    "x-dead-letter-exchange": _text,
-    "x-dead-letter-routing-key": _text,
+    DEAD_LETTER_EXCHANGE: _text,
+    DEAD_LETTER_KEY: _text,
     "x-max-length": _natural,
     "x-max-length-bytes": _natural,
     "x-max-priority": _priority,
     "x-overflow": _overflow,
+    "x-queue-mode": _mode,
+    "x-queue-version": _version,
     "x-single-active-consumer": _boolean,
-    "x-queue-type": _queue_type,
+    QUEUE_TYPE: _queue_type,
 }
-COMPARED = tuple(CHECKS)
+COMPARED = (*CHECKS, "x-queue-master-locator")
+# Those that queues of other types have.
+FOREIGN = frozenset({
+    "x-dead-letter-strategy", "x-delivery-limit", "x-initial-cluster-size", "x-max-age",
+    "x-max-in-memory-bytes", "x-max-in-memory-length", "x-queue-leader-locator",
+    "x-quorum-initial-group-size", "x-stream-max-segment-size-bytes",
+})  # fmt: skip
+CONSUMER_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "x-priority": _integer,
+    "x-cancel-on-ha-failover": _boolean,
+}
+FOREIGN_TO_CONSUMERS = frozenset({"x-stream-offset"})
+
+
+def _checked(where: str, name: str, check: Callable[[Any], Any], value: Any) -> Any:
+    """Return what a value says.
+
+    Raises:
+        AmqpPreconditionFailed: an argument cannot have it.
+    """
+    try:
+        return check(value)
+    except _BadValueError as bad:
+        raise AmqpPreconditionFailed(f"invalid arg '{name}' for {where}: {bad}") from None
+
+
+def _refuse_foreign(where: str, arguments: dict[str, Any], foreign: frozenset[str]) -> None:
+    for name in arguments:
+        if name in foreign:
+            text = f"invalid arg '{name}' for {where} of queue type rabbit_classic_queue"
+            raise AmqpPreconditionFailed(text)
+
+
+def require_text(where: str, arguments: dict[str, Any], name: str) -> None:
+    """Refuse an argument that names an exchange, where it is no text.
+
+    Raises:
+        AmqpPreconditionFailed: it is none.
+    """
+    if name in arguments and not isinstance(arguments[name], str):
+        text = f"invalid type '{wire_type(arguments[name])}' for arg '{name}' in {where}"
+        raise AmqpPreconditionFailed(text)
 
 
 def settings(where: str, arguments: dict[str, Any]) -> Settings:
@@ -146,27 +235,23 @@ def settings(where: str, arguments: dict[str, Any]) -> Settings:
         arguments: of the declaration.
 
     Raises:
-        AmqpPreconditionFailed: a value that an argument cannot have.
+        AmqpPreconditionFailed: a value that an argument cannot have, or an argument of other types of queues.
         NotInTestsError: a type of queue that this broker lacks.
     """
+    require_text(where, arguments, DEAD_LETTER_EXCHANGE)
+    if QUEUE_TYPE in arguments:
+        _checked(where, QUEUE_TYPE, _queue_type, arguments[QUEUE_TYPE])
     found = Settings()
     for name, check in CHECKS.items():
         if name not in arguments:
             continue
-        value = arguments[name]
-        try:
-            checked = check(value)
-        except _BadValueError as bad:
-            if name.startswith("x-dead-letter"):
-                text = f"invalid type '{wire_type(value)}' for arg '{name}' in {where}"
-            else:
-                text = f"invalid arg '{name}' for {where}: {bad}"
-            raise AmqpPreconditionFailed(text) from None
-        if name != "x-queue-type":
-            setattr(found, name[2:].replace("-", "_"), checked)
-    if found.dead_letter_routing_key is not None and found.dead_letter_exchange is None:
-        name = "x-dead-letter-routing-key"
-        raise AmqpPreconditionFailed(f"invalid arg '{name}' for {where}: routing_key_but_no_dlx_defined")
+        checked = _checked(where, name, check, arguments[name])
+        if name == DEAD_LETTER_KEY and DEAD_LETTER_EXCHANGE not in arguments:
+            raise AmqpPreconditionFailed(f"invalid arg '{name}' for {where}: routing_key_but_no_dlx_defined")
+        attribute = name[2:].replace("-", "_")
+        if hasattr(found, attribute):
+            setattr(found, attribute, checked)
+    _refuse_foreign(where, arguments, FOREIGN)
     return found
 
 
@@ -179,16 +264,23 @@ def require_same(
         AmqpPreconditionFailed: it differs.
     """
     for name in names:
-        old, new = current.get(name), received.get(name)
-        if old == new and (name in current) == (name in received):
+        there = [arguments[name] for arguments in (current, received) if name in arguments]
+        if not there or (len(there) == 2 and term(there[0]) == term(there[1])):
             continue
+        if name == QUEUE_TYPE and there == [CLASSIC]:  # which it is anyhow
+            continue
+        old, new = current.get(name), received.get(name)
         if name not in received:
             text = f"received none but current is the value '{shown(old)}' of type '{wire_type(old)}'"
         elif name not in current:
             text = f"received the value '{shown(new)}' of type '{wire_type(new)}' but current is none"
         else:
-            text = f"received '{shown(new)}' but current is '{shown(old)}'"
+            text = f"received {_quoted(new)} but current is {_quoted(old)}"
         raise AmqpPreconditionFailed(f"inequivalent arg '{name}' for {where}: {text}")
+
+
+def _quoted(value: Any) -> str:
+    return "none" if value is None else f"'{shown(value)}'"
 
 
 def weight(arguments: dict[str, Any]) -> int:
@@ -196,21 +288,17 @@ def weight(arguments: dict[str, Any]) -> int:
     return 1 + len(repr(arguments)) // OBJECT_OCTETS
 
 
-def shown(value: Any) -> str:
-    """Return a value as RabbitMQ's texts have it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def consumer_priority(where: str, arguments: dict[str, Any]) -> int:
     """Return the priority that the arguments of a consumer give it.
 
     Raises:
-        AmqpPreconditionFailed: it is no integer.
+        AmqpPreconditionFailed: a value that an argument cannot have, or an argument of other types of queues.
     """
-    try:
-        return _integer(arguments.get("x-priority", 0))
-    except _BadValueError as bad:
-        raise AmqpPreconditionFailed(f"invalid arg 'x-priority' for {where}: {bad}") from None
+    for name, check in CONSUMER_CHECKS.items():
+        if name in arguments:
+            _checked(where, name, check, arguments[name])
+    _refuse_foreign(where, arguments, FOREIGN_TO_CONSUMERS)
+    return int(arguments.get("x-priority", 0))
 
 
 def expiration(value: str) -> float:
@@ -256,5 +344,5 @@ def comparable(value: Any) -> Any:
 
 __all__ = [
     "COMPARED", "NEVER", "NotInTestsError", "Settings", "comparable", "consumer_priority", "expiration",
-    "require_same", "settings", "shown", "weight", "wire_type",
+    "require_same", "require_text", "settings", "shown", "term", "weight", "wire_type",
 ]  # fmt: skip

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..reply_errors import AmqpPreconditionFailed
-from .arguments import comparable, weight
+from .arguments import comparable, term, weight, wire_type
 from .messages import Message
 from .topics import Topics, words_of
 
 if TYPE_CHECKING:
     from .queues import Queue
 
+ALTERNATE = "alternate-exchange"
 TYPES = ("direct", "fanout", "topic", "headers")
 MATCHES = ("all", "any", "all-with-x", "any-with-x")
 
@@ -43,9 +44,11 @@ class Binding:
 def _headers(arguments: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
     """Return what compares headers: those that begin with ``x-`` count only where the match says so."""
     kind = arguments.get("x-match", "all")
+    if not isinstance(kind, str):
+        text = f"Invalid x-match field type {wire_type(kind)} (value {term(kind)}); expected longstr"
+        raise AmqpPreconditionFailed(text)
     if kind not in MATCHES:
-        shown = f'<<"{kind}">>' if isinstance(kind, str) else repr(kind)
-        text = f"Invalid x-match field value {shown}; expected all, any, all-with-x, or any-with-x"
+        text = f"Invalid x-match field value {term(kind)}; expected all, any, all-with-x, or any-with-x"
         raise AmqpPreconditionFailed(text)
     with_x = kind.endswith("-with-x")
     wanted = [
@@ -85,7 +88,7 @@ class Exchange:
         self.internal = internal
         self.arguments = arguments or {}
         self.size = weight(self.arguments)
-        self.alternate: str | None = self.arguments.get("alternate-exchange")
+        self.alternate: str | None = self.arguments.get(ALTERNATE)
         self.bindings: dict[Any, Binding] = {}
         self._by_key: dict[str, dict[Any, Binding]] = {}  # of a direct exchange
         self._topics = Topics()
@@ -125,4 +128,4 @@ class Exchange:
         return dict.fromkeys(binding.destination for binding in found)
 
 
-__all__ = ["TYPES", "Binding", "Exchange"]
+__all__ = ["ALTERNATE", "TYPES", "Binding", "Exchange"]

@@ -10,10 +10,10 @@ from itertools import count
 from typing import Any
 
 from .. import reply_errors as refused
-from .arguments import COMPARED, require_same, shown
+from .arguments import COMPARED, require_same, require_text, shown
 from .clock import Clock
 from .deadletters import DeadLetters
-from .exchanges import TYPES, Binding, Exchange
+from .exchanges import ALTERNATE, TYPES, Binding, Exchange
 from .messages import Message
 from .queues import Queue
 from .replies import REPLY_TO, Replies
@@ -112,9 +112,7 @@ class VirtualHost:
             other = (
                 None if destinations or current.alternate is None else self.exchanges.get(current.alternate)
             )
-            if other is not None and other.name == DEFAULT:
-                found.update(dict.fromkeys(self.queues[key] for key in keys if key in self.queues))
-            elif other is not None and other not in seen:
+            if other is not None and other not in seen:  # of the default one that is nobody
                 seen.add(other)
                 waiting.append(other)
         return list(found)
@@ -165,17 +163,20 @@ class VirtualHost:
             return
         if name.startswith("amq."):
             raise refused.AmqpAccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
+        arguments = dict(method.arguments or {})
+        require_text(f"exchange '{name}' in vhost '{self.name}'", arguments, ALTERNATE)
         exchange = Exchange(
             name, method.type, durable=method.durable, auto_delete=method.auto_delete,
-            internal=method.internal, arguments=dict(method.arguments or {}),
+            internal=method.internal, arguments=arguments,
         )  # fmt: skip
         self.store.made(exchange.size)
         self.exchanges[name] = exchange
 
     def _require_same_exchange(self, current: Exchange, method: Any) -> None:
         where = f"exchange '{current.name}' in vhost '{self.name}'"
-        _require_facts(where, current, method, ("type", "durable", "auto_delete", "internal"))
-        require_same(where, current.arguments, dict(method.arguments or {}), ("alternate-exchange",))
+        names = ("type", "durable", "auto_delete", "internal")
+        _require_facts(where, current, {name: getattr(method, name) for name in names})
+        require_same(where, current.arguments, dict(method.arguments or {}), (ALTERNATE,))
 
     def delete_exchange(self, name: str, if_unused: bool) -> None:
         """Delete an exchange, if it is there."""
@@ -274,7 +275,8 @@ class VirtualHost:
         where = self.where(queue)
         if (queue.owner is not None) != method.exclusive:
             raise refused.AmqpResourceLocked(LOCKED.format(where))
-        _require_facts(where, queue, method, ("durable", "auto_delete"))
+        durable = method.durable and not method.exclusive
+        _require_facts(where, queue, {"durable": durable, "auto_delete": method.auto_delete})
         require_same(where, queue.arguments, arguments, COMPARED)
         queue.used()
 
@@ -290,10 +292,10 @@ class VirtualHost:
         return number
 
 
-def _require_facts(where: str, current: Queue | Exchange, method: Any, names: tuple[str, ...]) -> None:
+def _require_facts(where: str, current: Queue | Exchange, received: dict[str, Any]) -> None:
     """Refuse a declaration that differs from what there is in one of some fields."""
-    for name in names:
-        old, new = getattr(current, name), getattr(method, name)
+    for name, new in received.items():
+        old = getattr(current, name)
         if old != new:
             text = f"received '{shown(new)}' but current is '{shown(old)}'"
             raise refused.AmqpPreconditionFailed(f"inequivalent arg '{name}' for {where}: {text}")

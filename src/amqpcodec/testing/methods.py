@@ -123,10 +123,10 @@ def basic_consume(channel: Channel, method: Any) -> None:
         return
     queue = channel.host.queue(name, session)
     where = channel.host.where(queue)
+    priority = consumer_priority(where, method.arguments or {})
     is_shared = queue.consumers or queue.settings.single_active_consumer
     if queue.is_exclusively_used or (method.exclusive and is_shared):
         raise refused.AmqpAccessRefused(f"{where} in exclusive use")
-    priority = consumer_priority(where, method.arguments or {})
     session.broker.store.made(1)
     prefetch = 0 if method.no_ack else channel.consumer_prefetch
     consumer = Subscription(channel, tag, queue, method.no_ack, method.exclusive, priority, prefetch)

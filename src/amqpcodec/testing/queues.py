@@ -85,7 +85,7 @@ class Queue:
     ) -> None:
         self.host = host
         self.name = name
-        self.durable: bool = declared.durable
+        self.durable: bool = declared.durable and not declared.exclusive
         self.auto_delete: bool = declared.auto_delete
         self.arguments = arguments
         self.size = weight(arguments)

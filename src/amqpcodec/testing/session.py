@@ -371,8 +371,9 @@ class Session:
 
 
 def fitting(text: str) -> str:
-    """Return a text that a short string can carry."""
-    return text.encode("utf-8", "replace")[:255].decode("utf-8", "ignore")
+    """Return a text that a short string can carry; dots stand where a longer one is cut."""
+    octets = text.encode("utf-8", "replace")
+    return text if len(octets) < 256 else octets[:252].decode("utf-8", "ignore") + "..."
 
 
 __all__ = ["Session"]
