@@ -34,6 +34,9 @@ async def looks(context: ssl.SSLContext) -> None:
         broker.block("low on memory")
         broker.unblock()
         broker.close_connections(320, "CONNECTION_FORCED")
+        broker.stop_listening()
+        broker.listen()
+        broker.restart(after=5)
         broker.reset()
         goes_wrong(broker.faults)
 

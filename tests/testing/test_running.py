@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
+import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from probes import passive, queue
+from probes import consume, passive, queue
 from probing import publish
+from support.hello import OPEN
 from talking import talk
 
+from amqpcodec import rabbitmq as amqp
+from amqpcodec.aio import Backoff, Client
 from amqpcodec.testing import Broker, faults, running_broker
 
 TEST = """
@@ -114,10 +120,70 @@ async def test_a_broker_that_was_down_is_back_on_its_port(broker: Broker) -> Non
             async with talk(broker):
                 pass
         assert (await client.say(passive()))[-1][1] == "queue.declare-ok"  # those that are there stay
-        await broker.listen()
+        broker.listen()
         assert broker.url == url
         async with talk(broker) as other:
             assert (await other.say(passive()))[-1][1] == "queue.declare-ok"
+
+
+def answers(broker: Broker) -> bool:
+    """Return whether somebody listens on the port of a broker that answers."""
+    with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", broker.port), 5) as peer:
+        peer.sendall(amqp.protocol_header())
+        return peer.recv(1) == b"\x01"
+    return False
+
+
+def test_a_broker_that_restarts_is_down_for_a_while(options: dict[str, Any]) -> None:
+    with running_broker(**options) as broker, socket.create_connection(("127.0.0.1", broker.port), 5) as peer:
+        peer.sendall(OPEN + b"".join(amqp.encode_method(1, each) for each in (queue(), consume("c"))))
+        peer.sendall(amqp.encode_message(1, amqp.Basic.Publish("", "q"), None, b"1"))
+        while "q" not in broker.queues() or not broker.queue("q").unacknowledged:
+            pass
+        url = broker.url
+        broker.restart(after=30)
+        said = b"".join(iter(lambda: peer.recv(65536), b""))
+        assert b"CONNECTION_FORCED" in said
+        assert not answers(broker)
+        broker.clock.advance(29)
+        assert not answers(broker)
+        broker.clock.advance(1)
+        assert answers(broker)
+        assert broker.url == url
+        broker.assert_queue("q", ready=1, unacknowledged=0, consumers=0)
+        broker.restart()
+        assert answers(broker)
+        broker.restart(after=30)
+        broker.listen()
+        assert answers(broker)
+        broker.stop_listening()
+        broker.clock.advance(60)  # an outage that was ended early does not end the next one
+        assert not answers(broker)
+
+
+def test_a_client_of_another_loop_goes_on_after_a_restart(options: dict[str, Any]) -> None:
+    """What it has acknowledged does not come again."""
+
+    async def work(broker: Broker) -> None:
+        async with Client(broker.url, backoff=Backoff(first=0.01)) as client:
+            await client.call(queue())
+            async with await client.channel(prefetch=1) as channel, channel.consume("q") as deliveries:
+                await channel.publish(b"1", routing_key="q")
+                (await anext(deliveries)).ack()
+                while broker.queue("q").unacknowledged:
+                    await asyncio.sleep(0.001)
+                broker.restart()
+                await channel.publish(b"2", routing_key="q")
+                assert (await anext(deliveries)).body == b"2"
+            assert client.stats().connections == 2
+        with pytest.raises(RuntimeError, match=r"another event loop runs the broker: restart\(\)"):
+            await broker.stop()
+        with pytest.raises(RuntimeError, match="runs already"):
+            await broker.start()
+        broker.assert_queue("q", ready=[b"2"])
+
+    with running_broker(**options) as broker:
+        asyncio.run(asyncio.wait_for(work(broker), 10))
 
 
 def test_the_broker_is_imported_without_the_client() -> None:

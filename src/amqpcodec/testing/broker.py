@@ -11,9 +11,10 @@ from urllib.parse import quote
 from .. import dialect as find_dialect
 from ..connection import Connection, ConnectionLimits
 from ..limits import Limits
-from .clock import Clock
+from .clock import Clock, Timer
 from .faults import Faults
 from .hosts import Store, VirtualHost
+from .listening import Listener
 from .messages import Message
 from .methods import HANDLERS, by_class, replies_of
 from .records import (
@@ -39,6 +40,7 @@ BODY_OCTETS = 128 << 20  # of a message, as RabbitMQ has it
 OPEN_OCTETS = 160 << 20  # of the messages of a connection that are not complete
 MOST_OBJECTS = 100_000  # exchanges, queues, bindings and the words of their patterns, channels, consumers
 ACCEPT_TURNS = 4  # of the event loop, from a socket that is accepted to a connection
+FORCED = 320, "CONNECTION_FORCED - broker forced connection closure"
 UNSETTLED = 1 << 40  # deliveries of a channel: RabbitMQ has no limit
 
 
@@ -91,10 +93,11 @@ class Broker:
         self._names = tuple(virtual_hosts)
         self._memory_limit = memory_limit
         self._kept = kept
-        self._port = port
+        self._listener = Listener(port, self._connect)
+        self._is_running = False
+        self._return: Timer | None = None  # of a broker that is down
         self._tls = tls
         self._context: SSLContext | None = None
-        self._server: asyncio.Server | None = None
         self._amqp: Any = find_dialect(dialect) if isinstance(dialect, str) else dialect
         self.handlers: dict[type, Any] = by_class(HANDLERS, self._amqp)
         self.answers = replies_of(self._amqp)
@@ -128,24 +131,49 @@ class Broker:
         Raises:
             OSError: the port cannot be listened on.
             ImportError: a certificate is to be made, and the extra ``testing`` is not installed.
+            RuntimeError: it runs.
         """
+        if self._is_running:
+            raise RuntimeError("the broker runs already: restart() is for an outage")
         self.clock.start()
         self._begin()
         self._context = self._make_context()
-        await self.listen()
+        self.listen()
+        self._is_running = True
 
-    async def listen(self) -> None:
-        """Take connections: again, on the same port, after `stop_listening`."""
-        self._server = await asyncio.get_running_loop().create_server(
-            self._connect, "127.0.0.1", self._port, ssl=self._context
-        )
-        self._port = int(self._server.sockets[0].getsockname()[1])
+    @on_the_loop
+    def listen(self) -> None:
+        """Take connections again, on the same port, after `stop_listening`.
+
+        Raises:
+            OSError: the port is taken by something else.
+        """
+        self._listener.open(self._context)
 
     @on_the_loop
     def stop_listening(self) -> None:
-        """Take no more connections, as a broker that is down; those that are there stay."""
-        if self._server is not None:
-            self._server.close()
+        """Take no more connections, until `listen`; those that are there stay."""
+        if self._return is not None:
+            self._return.cancel()
+        self._listener.close()
+
+    @on_the_loop
+    def restart(self, after: float = 0.0) -> None:
+        """Be down for a while: all connections end by connection.close, and none comes.
+
+        Queues and messages stay, except for exclusive queues. What was not settled waits again.
+
+        Args:
+            after: seconds of the broker's clock, after which it listens on the same port again.
+        """
+        self.stop_listening()
+        for session in list(self.sessions.values()):
+            session.close(*FORCED)
+            session.stream.end()  # the client's answer is not waited for
+        if after > 0:
+            self._return = self.clock.call_later(after, self.listen)
+        else:
+            self.listen()
 
     def _make_context(self) -> SSLContext | None:
         if self._tls is True:
@@ -164,9 +192,16 @@ class Broker:
         return stream
 
     async def stop(self) -> None:
-        """Close all connections, and listen no more."""
-        if self._server is None:
+        """Close all connections, and listen no more.
+
+        Raises:
+            RuntimeError: it runs by another event loop.
+        """
+        if not self._is_running:
             return
+        if asyncio.get_running_loop() is not self.loop:
+            raise RuntimeError("another event loop runs the broker: restart() is for an outage")
+        self._is_running = False
         self.stop_listening()
         for _ in range(ACCEPT_TURNS):
             await asyncio.sleep(0)
@@ -174,7 +209,6 @@ class Broker:
         self.close_connections()
         await asyncio.gather(*[stream.leave() for stream in self.streams])
         self.clock.stop()
-        self._server = None
 
     async def __aenter__(self) -> Broker:
         await self.start()
@@ -188,9 +222,9 @@ class Broker:
     @property
     def port(self) -> int:
         """The port that it listens on."""
-        if self._server is None:
+        if not self._is_running:
             raise RuntimeError("the broker does not run")
-        return self._port
+        return self._listener.port
 
     @property
     def url(self) -> str:
@@ -344,10 +378,8 @@ class Broker:
             self.unblock()
 
     @on_the_loop
-    def close_connections(
-        self, code: int = 320, text: str = "CONNECTION_FORCED - broker forced connection closure"
-    ) -> None:
-        """Close all connections.
+    def close_connections(self, code: int = FORCED[0], text: str = FORCED[1]) -> None:
+        """Close all connections by connection.close; the broker goes on to listen.
 
         Args:
             code, text: as in connection.close.
