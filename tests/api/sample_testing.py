@@ -49,12 +49,15 @@ def goes_wrong(asked: wrong.Faults) -> None:
     assert_type(fault.fired, int)
     for action in (
         wrong.close_connection(541, "INTERNAL_ERROR"), wrong.drop(), wrong.late(2), wrong.stall(5),
-        wrong.refuse(), wrong.ignore(), wrong.raw(b"HTTP"), wrong.cut(3), wrong.lose_heartbeats(),
-        wrong.block(), wrong.twice(), own,
+        wrong.raw(b"HTTP"), wrong.cut(3), wrong.lose_heartbeats(), wrong.block(), own,
     ):  # fmt: skip
         asked.add(action, sent=1000, connection=1)
+    asked.add(wrong.refuse(), method="basic.publish")
+    asked.add(wrong.ignore(), method="basic.publish")
+    asked.add(wrong.twice(), method="basic.deliver")
     asked.add(wrong.drop(), received=8)
     asked.add(wrong.drop(), seconds=5)
+    assert_type(asked.assert_fired(), None)
     asked.clear()
     assert_type(wrong.Fault, type[Fault])
 

@@ -303,6 +303,90 @@ async def test_a_fault_may_be_of_ones_own(broker: Broker) -> None:
     assert seen == [(1, 1, "queue.declare-ok")]
 
 
+def maker() -> Any:
+    """Return an action, as functions do that are written for tests."""
+    return lambda session, event: False
+
+
+NEVER: dict[str, tuple[Any, dict[str, Any], type[Exception]]] = {
+    "there is no method 'queue.declear': did you mean 'queue.declare'?": (
+        drop(), {"method": "queue.declear"}, ValueError,
+    ),
+    "there is no method 'zzz'": (drop(), {"method": "zzz"}, ValueError),
+    "no fault happens at channel.close: the connection itself deals with it": (
+        late(1), {"method": "channel.close"}, ValueError,
+    ),
+    "queue.delete has no argument 'quue'; it has queue, if_unused, if_empty, no_wait": (
+        drop(), {"method": "queue.delete", "quue": "q"}, TypeError,
+    ),
+    "basic.get-empty has no argument 'queue'; it has none": (
+        drop(), {"method": "basic.get-empty", "queue": "q"}, TypeError,
+    ),
+    "queue is about a method, and none is named by method=": (drop(), {"queue": "q"}, TypeError),
+    "skip is about a method, and none is named by method=": (drop(), {"skip": 1}, TypeError),
+    "a fault happens at a method or at octets, not at both": (
+        drop(), {"method": "basic.get", "received": 8}, TypeError,
+    ),
+    "drop makes an action when it is called: drop(...)": (drop, {"method": "queue.declare"}, TypeError),
+    "close_channel makes an action when it is called: close_channel(...)": (close_channel, {}, TypeError),
+    "maker is no action, which is called with the session and the event: too many positional arguments": (
+        maker, {}, TypeError,
+    ),
+    "'drop' is no action, which is called with the session and the event: 'drop' is not a callable object": (
+        "drop", {}, TypeError,
+    ),
+    "refuse() is for basic.publish, not for basic.get": (refuse(), {"method": "basic.get"}, ValueError),
+    "twice() is for basic.deliver, not for basic.get-ok": (twice(), {"method": "basic.get-ok"}, ValueError),
+    "twice() is for basic.deliver, not for what is no method": (twice(), {"received": 8}, ValueError),
+    "ignore() is for a method, not for what is no method": (ignore(), {"seconds": 1}, ValueError),
+    "times is 0, and has to be at least 1": (drop(), {"method": "basic.get", "times": 0}, ValueError),
+    "connection is 0, and has to be at least 1": (drop(), {"connection": 0}, ValueError),
+    "seconds is -1, and has to be at least 0": (drop(), {"seconds": -1}, ValueError),
+    "sent is -1, and has to be at least 0": (drop(), {"sent": -1}, ValueError),
+    "skip is -1, and has to be at least 0": (drop(), {"method": "basic.get", "skip": -1}, ValueError),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NEVER)
+async def test_a_fault_that_would_never_happen_is_refused(broker: Broker, text: str) -> None:
+    action, when, error = NEVER[text]
+    with pytest.raises(error) as raised:
+        broker.faults.add(action, **when)
+    assert str(raised.value) == text
+    broker.faults.assert_fired()  # it was not asked for
+
+
+async def test_faults_that_have_not_happened_are_told(broker: Broker) -> None:
+    broker.faults.add(late(0), method="queue.declare", queue="q")
+    async with talk(broker) as client:
+        await client.say(queue())
+        broker.faults.assert_fired()
+        broker.faults.add(close_channel(405), method="queue.declare", queue="other", times=2)
+        broker.faults.add(drop(), seconds=60)
+        broker.faults.add(lose_heartbeats(), connection=5)
+        await client.say(queue())
+        with pytest.raises(AssertionError) as raised:
+            broker.faults.assert_fired()
+    assert str(raised.value).splitlines() == [
+        "faults that have not happened:",
+        "  <fault close_channel, method='queue.declare', queue='other', times=2; it has happened 0 times>",
+        "  <fault drop, seconds=60; it has happened 0 times>",
+        "  <fault lose_heartbeats, connection=5; it has happened 0 times>",
+    ]
+    broker.faults.clear()
+    broker.faults.assert_fired()
+
+
+async def test_channels_are_closed_where_a_method_is_about_none(broker: Broker) -> None:
+    broker.faults.add(close_channel(), method="connection.update-secret")
+    async with talk(broker) as client:
+        await client.do(0, amqp.Connection.UpdateSecret(b"new", "time"))
+        await client.quiet(0.02)
+        closed = [(number, "channel.close") for number in (1, 2, 3)]
+        came = sorted(answer[:2] for answer in client.answers)
+        assert came == [(0, "connection.update-secret-ok"), *closed]
+
+
 async def test_cleared_faults_do_not_happen(broker: Broker) -> None:
     broker.faults.add(drop(), method="queue.declare")
     broker.faults.clear()

@@ -80,6 +80,25 @@ async def test_names_that_messages_do_not_have_are_errors(broker: Broker) -> Non
         broker.published(rooting_key="q")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        (
+            {"settled": "acked"},
+            "no message is ever settled='acked', but 'ready', 'unacknowledged', 'acknowledged'",
+        ),
+        ({"settled": {"q": "done"}}, "no message is ever settled='done', but 'ready', "),
+        ({"confirm": "acked"}, "no message is ever confirm='acked', but '', 'ack', 'nack'"),
+    ],
+)
+async def test_states_that_messages_are_never_in_are_errors(
+    broker: Broker, wanted: dict[str, Any], text: str
+) -> None:
+    for look in (broker.published, broker.assert_published):
+        with pytest.raises(ValueError, match=text):
+            look(**wanted)
+
+
 async def test_what_a_transaction_publishes_is_seen_once_it_is_committed(broker: Broker) -> None:
     async with talk(broker) as client:
         await client.say(queue(), amqp.Tx.Select(), publish("", "q", b"1"))

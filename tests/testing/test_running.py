@@ -58,6 +58,18 @@ def test_a_port_that_is_taken_is_an_error(options: dict[str, Any]) -> None:
         pass
 
 
+def test_a_port_that_the_program_cannot_have_is_told_in_a_line() -> None:
+    def said(port: int) -> tuple[int, str, str]:
+        command = [sys.executable, "-W", "error", "-m", "amqpcodec.testing", "--port", str(port)]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=20, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    with running_broker() as broker:
+        text = f"python -m amqpcodec.testing: port {broker.port}: {os.strerror(errno.EADDRINUSE)}\n"
+        assert said(broker.port) == (1, "", text)
+    assert said(70_000) == (1, "", "python -m amqpcodec.testing: port 70000: bind(): port must be 0-65535.\n")
+
+
 def test_a_blocking_client_works(options: dict[str, Any]) -> None:
     pika = pytest.importorskip("pika")
     with running_broker(**options) as broker:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from contextlib import suppress
 
 from .broker import Broker
@@ -16,9 +17,13 @@ async def main() -> None:
         description="Serve a broker in memory, which answers as RabbitMQ. The login is guest, guest.",
     )
     parser.add_argument("--port", type=int, default=5672, help="of 127.0.0.1; 0 for any that is free")
-    async with Broker(port=parser.parse_args().port) as broker:
-        print(f"listening on 127.0.0.1:{broker.port}", flush=True)
-        await asyncio.Event().wait()
+    port = parser.parse_args().port
+    try:
+        async with Broker(port=port) as broker:
+            print(f"listening on 127.0.0.1:{broker.port}", flush=True)
+            await asyncio.Event().wait()
+    except (OSError, OverflowError) as error:  # of a port that is taken, not allowed, or no port
+        sys.exit(f"{parser.prog}: port {port}: {getattr(error, 'strerror', None) or error}")
 
 
 if __name__ == "__main__":

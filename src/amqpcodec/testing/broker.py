@@ -84,7 +84,6 @@ class Broker:
     ) -> None:
         self.users = {"guest": "guest"} if users is None else dict(users)
         self.clock = Clock()
-        self.faults = Faults(self)
         self.errors: list[Exception] = []
         self.blocked = ""
         self.certificate = b""
@@ -99,6 +98,7 @@ class Broker:
         self._tls = tls
         self._context: SSLContext | None = None
         self._amqp: Any = find_dialect(dialect) if isinstance(dialect, str) else dialect
+        self.faults = Faults(self, self._amqp)
         self.handlers: dict[type, Any] = by_class(HANDLERS, self._amqp)
         self.answers = replies_of(self._amqp)
         self._options: dict[str, Any] = {
@@ -295,6 +295,7 @@ class Broker:
 
         Raises:
             TypeError: a name that messages do not have.
+            ValueError: a value of `settled` or `confirm` that no message ever has.
         """
         return self.history.find(wanted)
 
@@ -308,6 +309,7 @@ class Broker:
 
         Raises:
             AssertionError: it is not; the text lists what was published, and in what it differs.
+            TypeError, ValueError: as `published`.
         """
         return self.history.check(wanted, count)
 

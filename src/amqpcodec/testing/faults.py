@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from ..connection import MessageReceived
 from .threads import on_the_loop
 
 if TYPE_CHECKING:
@@ -18,12 +19,31 @@ if TYPE_CHECKING:
 Action = Callable[["Session", Any], bool]
 
 
+# Those that the connection sends and answers by itself, or that are never used: no fault can happen there.
+NEVER_MET = frozenset({
+    "channel.close", "channel.close-ok", "channel.flow", "channel.flow-ok", "connection.close",
+    "connection.close-ok", "connection.secure", "connection.secure-ok",
+})  # fmt: skip
+LEAST = {"seconds": 0, "received": 0, "sent": 0, "skip": 0, "connection": 1, "times": 1}
+
+
 class Sent:
     """A method that the broker is about to send, as actions see it."""
 
     def __init__(self, channel: int, method: Any) -> None:
         self.channel = channel
         self.method = method
+
+
+@dataclass(frozen=True)
+class _AtMethods:
+    """An action that needs a method: one of some, or any if none is named."""
+
+    act: Action
+    methods: tuple[str, ...] = ()
+
+    def __call__(self, session: Session, event: Any) -> bool:
+        return self.act(session, event)
 
 
 def close_channel(code: int = 406, text: str = "PRECONDITION_FAILED - a fault of the test") -> Action:
@@ -34,12 +54,12 @@ def close_channel(code: int = 406, text: str = "PRECONDITION_FAILED - a fault of
     """
 
     def act(session: Session, event: Any) -> bool:
-        if event is None:
+        if event is None or event.channel == 0:
             for number in list(session.channels):
                 session.close_channel(number, code, text)
-        else:
-            spec = event.method.spec
-            session.close_channel(event.channel, code, text, spec.class_id, spec.method_id)
+            return False
+        spec = event.method.spec
+        session.close_channel(event.channel, code, text, spec.class_id, spec.method_id)
         return True
 
     return act
@@ -102,18 +122,20 @@ def refuse() -> Action:
     """Refuse a publish: nothing takes it, and basic.nack says so where it is confirmed."""
 
     def act(session: Session, event: Any) -> bool:
-        if not isinstance(event, MessageReceived):
-            return False
         if event.sequence_number is not None:
             session.send(event.channel, session.amqp.Basic.Nack(event.sequence_number))
         return True
 
-    return act
+    return _AtMethods(act, ("basic.publish",))
 
 
 def ignore() -> Action:
-    """Do nothing at all: no answer comes, or nothing is sent."""
-    return lambda session, event: True
+    """Do nothing at all: a method gets no answer, or is not sent."""
+
+    def act(session: Session, event: Any) -> bool:
+        return True
+
+    return _AtMethods(act)
 
 
 def raw(octets: bytes) -> Action:
@@ -163,7 +185,13 @@ def twice() -> Action:
         session.channels[event.channel].deliver_again()
         return False
 
-    return act
+    return _AtMethods(act, ("basic.deliver",))
+
+
+MAKERS: tuple[Any, ...] = (
+    block, close_channel, close_connection, cut, drop, ignore, late, lose_heartbeats, raw, refuse, stall,
+    twice,
+)  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -182,8 +210,12 @@ class Fault:
     _skip: int
     _times: int | None
     _fields: dict[str, Any]
+    _text: str
     _passed: set[int] = field(default_factory=set)  # connections on which its octets have passed
     fired: int = 0
+
+    def __repr__(self) -> str:
+        return f"<fault {self._text}; it has happened {self.fired} times>"
 
     def fire(self, session: Session, event: Any) -> bool:
         """Let it happen, if this is a connection for it and it is not over; return whether all is done."""
@@ -225,9 +257,11 @@ class Faults:
         armed: whether there are any that wait to happen: what is asked before all else.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, dialect: Any) -> None:
         self._broker = broker
-        self._faults: list[Fault] = []
+        self._specs = {cls.spec.name: cls.spec for cls in dialect.METHODS.values()}
+        self._asked: list[Fault] = []
+        self._faults: list[Fault] = []  # that may happen from now on
         self.armed = False
 
     @property
@@ -265,9 +299,22 @@ class Faults:
             fields: arguments that the method has to have.
 
         Returns:
-            The fault, which tells how often it has happened.
+            The fault, which tells by `fired` how often it has happened.
+
+        Raises:
+            ValueError: it would never happen: there is no such method, say, or the action is for another one.
+            TypeError: the method has no such argument, or what is given is no action.
         """
-        fault = Fault(action, method, received, sent, connection, skip, times, fields)
+        when = {
+            "method": method, **fields, "seconds": seconds, "received": received, "sent": sent,
+            "connection": connection, "skip": skip or None, "times": times,
+        }  # fmt: skip
+        asked = {name: value for name, value in when.items() if value is not None}
+        _check_action(action, method)
+        self._check_when(asked, method, fields)
+        text = ", ".join([_name(action), *(f"{name}={value!r}" for name, value in asked.items())])
+        fault = Fault(action, method, received, sent, connection, skip, times, fields, text)
+        self._asked.append(fault)
         happens = self._now if method is None and received is None and sent is None else self._arm
         if seconds is None:
             happens(fault)
@@ -275,11 +322,45 @@ class Faults:
             self._broker.clock.call_later(seconds, happens, fault)
         return fault
 
+    def _check_when(self, asked: dict[str, Any], method: str | None, fields: dict[str, Any]) -> None:
+        """Refuse what would never happen."""
+        for name, least in LEAST.items():
+            if asked.get(name, least) < least:
+                raise ValueError(f"{name} is {asked[name]!r}, and has to be at least {least}")
+        if method is None:
+            for name in (*fields, *asked.keys() & {"skip"}):
+                raise TypeError(f"{name} is about a method, and none is named by method=")
+            return
+        if asked.keys() & {"received", "sent"}:
+            raise TypeError("a fault happens at a method or at octets, not at both")
+        if method not in self._specs:
+            near = get_close_matches(method, self._specs, 1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"there is no method {method!r}{hint}")
+        if method in NEVER_MET:
+            raise ValueError(f"no fault happens at {method}: the connection itself deals with it")
+        known = [each.attribute for each in self._specs[method].fields if not each.reserved]
+        for name in fields:
+            if name not in known:
+                raise TypeError(f"{method} has no argument {name!r}; it has {', '.join(known) or 'none'}")
+
     @on_the_loop
     def clear(self) -> None:
         """Forget all faults; what has happened stays."""
+        self._asked.clear()
         self._faults.clear()
         self.armed = False
+
+    @on_the_loop
+    def assert_fired(self) -> None:
+        """Check that each fault that was asked for has happened, since the last `clear`.
+
+        Raises:
+            AssertionError: one has not; the text lists those.
+        """
+        left = [f"  {fault!r}" for fault in self._asked if not fault.fired]
+        if left:
+            raise AssertionError("\n".join(["faults that have not happened:", *left]))
 
     def _arm(self, fault: Fault) -> None:
         self._faults.append(fault)
@@ -315,6 +396,29 @@ class Faults:
             yield data[begin:place], fault
             begin = place
         yield data[begin:], None
+
+
+def _name(action: Action) -> str:
+    """Return the name of the function that has made an action, or is one."""
+    made = action.act if isinstance(action, _AtMethods) else action
+    return getattr(made, "__qualname__", repr(made)).partition(".<locals>")[0]
+
+
+def _check_action(action: Action, method: str | None) -> None:
+    """Refuse what is no action, and an action that is for another method."""
+    name = _name(action)
+    if action in MAKERS:
+        raise TypeError(f"{name} makes an action when it is called: {name}(...)")
+    try:
+        inspect.signature(action).bind(None, None)
+    except TypeError as error:
+        raise TypeError(
+            f"{name} is no action, which is called with the session and the event: {error}"
+        ) from None
+    if isinstance(action, _AtMethods):
+        wanted = " or ".join(action.methods) or "a method"
+        if method is None or (action.methods and method not in action.methods):
+            raise ValueError(f"{name}() is for {wanted}, not for {method or 'what is no method'}")
 
 
 __all__ = [

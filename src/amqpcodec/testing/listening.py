@@ -68,7 +68,7 @@ def _listening(port: int) -> socket.socket:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))
         listening.listen(BACKLOG)
-    except OSError:
+    except (OSError, OverflowError):
         listening.close()
         raise
     return listening

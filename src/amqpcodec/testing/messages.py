@@ -28,6 +28,8 @@ EXPIRED = "expired"
 MAXLEN = "maxlen"
 PURGED = "purged"
 DELETED = "deleted"
+STATES = (READY, UNACKNOWLEDGED, ACKNOWLEDGED, REJECTED, EXPIRED, MAXLEN, PURGED, DELETED)
+CONFIRMS = ("", "ack", "nack")
 
 
 class Message:

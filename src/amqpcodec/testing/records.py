@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from .exchanges import Exchange
 from .hosts import VirtualHost
-from .messages import Message
+from .messages import CONFIRMS, STATES, Message
 from .queues import Queue
 
+KNOWN = {"settled": STATES, "confirm": CONFIRMS}  # the values that attributes of messages may have
 LISTED = 10  # messages that the text of an assertion lists
 LOG_OCTETS = 64 << 20  # that the log keeps
 SETTLED_OCTETS = 128  # that a message takes for each of its queues, about
@@ -159,7 +160,15 @@ class History:
 
         Raises:
             TypeError: a name that messages and properties do not have.
+            ValueError: a state that no message is ever in.
         """
+        for name, states in KNOWN.items():
+            value = wanted.get(name, states[0])
+            for state in value.values() if isinstance(value, dict) else (value,):
+                if state not in states:
+                    raise ValueError(
+                        f"no message is ever {name}={state!r}, but {', '.join(map(repr, states))}"
+                    )
         return [message for message in self._messages if not differences(message, wanted)]
 
     def check(self, wanted: dict[str, Any], count: int | None) -> list[Message]:
