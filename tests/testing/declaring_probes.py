@@ -1,4 +1,4 @@
-"""What is asked of a broker about direct replies, and about the arguments of declarations."""
+"""What is asked of a broker about direct replies, arguments of declarations, and when messages are routed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from probes import Basic, Confirm, Queue, bind, consume, declare, exchange, get, queue
+from probes import Basic, Confirm, Queue, Tx, bind, consume, declare, delete, exchange, get, queue
 from probing import On, Reply, publish
 
 REPLY_TO = "amq.rabbitmq.reply-to"
@@ -14,9 +14,9 @@ _CONSUME = consume("r", REPLY_TO, no_ack=True)
 _ASKED = [queue(), _CONSUME, publish("", "q", b"ask", reply_to=REPLY_TO), 0.05, get()]
 
 
-def reply(exchange: str = "", **more: Any) -> Reply:
+def reply(exchange: str = "") -> Reply:
     """Return a reply, on a channel of its own."""
-    return Reply(lambda address: On(2, publish(exchange, address, b"answer", mandatory=True, **more)))
+    return Reply(lambda address: On(2, publish(exchange, address, b"answer", mandatory=True)))
 
 
 def carbon_copy(key: str) -> Reply:
@@ -168,8 +168,29 @@ ARGUMENTS: dict[str, list[Any]] = {
     ],
 }  # fmt: skip
 
+_BOUND = bind(queue="q", exchange="amq.direct", routing_key="k")
+_ROUTED = [Tx.Select(), publish("amq.direct", "k", b"1", mandatory=True), 0.05]
+TRANSACTIONS: dict[str, list[Any]] = {
+    "what is bound later gets nothing": [queue(), *_ROUTED, On(2, _BOUND), Tx.Commit(), get()],
+    "what is unbound later gets it": [
+        queue(), _BOUND, *_ROUTED, On(2, Queue.Unbind(queue="q", exchange="amq.direct", routing_key="k")),
+        Tx.Commit(), 0.05, get(),
+    ],
+    "a queue that was deleted and declared again gets it": [
+        queue(), _BOUND, *_ROUTED, On(2, delete(queue="q")), On(2, queue(max_length=5)), Tx.Commit(), 0.05,
+        get(),
+    ],
+    "a queue that is gone gets nothing": [queue(), _BOUND, *_ROUTED, On(2, delete(queue="q")), Tx.Commit()],
+    "a queue declared later is found by the default exchange": [
+        Tx.Select(), publish("", "q", b"1", mandatory=True), 0.05, On(2, queue()), Tx.Commit(), 0.05, get(),
+    ],
+    "a reply goes out at once, and is returned at the commit": [
+        *_ASKED, On(2, Tx.Select()), reply(), 0.05, Basic.Cancel("r"), On(2, Tx.Commit()),
+    ],
+}  # fmt: skip
+
 DECLARING: dict[str, list[Any]] = {
     f"{group}: {name}": steps
-    for group, probes in (("replies", REPLIES), ("arguments", ARGUMENTS))
+    for group, probes in (("replies", REPLIES), ("arguments", ARGUMENTS), ("transactions", TRANSACTIONS))
     for name, steps in probes.items()
 }

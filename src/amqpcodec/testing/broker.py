@@ -348,8 +348,7 @@ class Broker:
         host = self._host(virtual_host)
         made = self._amqp.BasicProperties(**properties)
         message = Message(exchange, routing_key, made, body, host.name)
-        queues = host.route(message, host.exchange(exchange))
-        host.deliver(message, queues)
+        host.deliver(message, host.there(host.route(message, host.exchange(exchange))))
         message.returned = not message.settled
         return message
 

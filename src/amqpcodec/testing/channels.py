@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from .. import reply_errors as refused
 from . import messages as states
-from .exchanges import Exchange
 from .messages import Entry, Message
 from .queues import Queue
 from .replies import REPLY_TO
@@ -154,15 +153,16 @@ class Channel:
             exchange.name, method.routing_key, properties, body, host.name, method.mandatory, session.number,
             self.number, raw,
         )  # fmt: skip
+        names = host.route(message, exchange)
         if self.transaction is None:
-            self.pass_on(message, exchange, sequence_number)
+            self.pass_on(message, names, sequence_number)
         else:
             session.broker.store.taken(message.size)
-            self.transaction.append((message, exchange))
+            self.transaction.append((message, names))
 
-    def pass_on(self, message: Message, exchange: Exchange, number: int | None) -> bool:
-        """Route a message; send it back, confirm it. Return False if a queue refuses it."""
-        queues = self.host.route(message, exchange)
+    def pass_on(self, message: Message, names: list[str], number: int | None) -> bool:
+        """Pass a message on to its queues; send it back, confirm it. Return False if a queue refuses it."""
+        queues = self.host.there(names)
         accepted = self.host.deliver(message, queues)
         if not queues and message.mandatory:
             message.returned = True

@@ -80,10 +80,10 @@ class DeadLetters:
         if key is None:
             letter.bcc = message.bcc
             letter.also_by(message.bcc)
-        queues = self._host.route(letter, exchange)
+        names = self._host.route(letter, exchange)
         if reason != states.REJECTED:
-            queues = [each for each in queues if not _is_cycle(letter, each.name)]
-        self._host.deliver(letter, queues)
+            names = [name for name in names if not _is_cycle(letter, name)]
+        self._host.deliver(letter, self._host.there(names))
 
 
 class _MalformedError(Exception):

@@ -5,7 +5,7 @@ What cannot be is raised as an exception of `amqpcodec.reply_errors`, which the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
@@ -88,16 +88,16 @@ class VirtualHost:
 
     # -- messages
 
-    def route(self, message: Message, exchange: Exchange) -> list[Queue]:
-        """Return the queues that a message goes to, each once, by way of other exchanges as well.
+    def route(self, message: Message, exchange: Exchange) -> list[str]:
+        """Return the names of queues that a message goes to, each once, by way of other exchanges as well.
 
-        A direct reply goes out at once, and to no queue.
+        Those of the default exchange may not be there. A direct reply goes out at once, and to no queue.
         """
         keys = message.routing_keys
         if exchange.name == DEFAULT:
             self.replies.send(message)
-            return [self.queues[key] for key in keys if key in self.queues]
-        found: dict[Queue, None] = {}
+            return list(keys)
+        found: dict[str, None] = {}
         seen = {exchange}
         waiting = [exchange]
         while waiting:
@@ -105,7 +105,7 @@ class VirtualHost:
             destinations = current.destinations(message, keys)
             for destination in destinations:
                 if isinstance(destination, Queue):
-                    found[destination] = None
+                    found[destination.name] = None
                 elif destination not in seen:
                     seen.add(destination)
                     waiting.append(destination)
@@ -116,6 +116,10 @@ class VirtualHost:
                 seen.add(other)
                 waiting.append(other)
         return list(found)
+
+    def there(self, names: Iterable[str]) -> list[Queue]:
+        """Return the queues of some names that are there."""
+        return [self.queues[name] for name in names if name in self.queues]
 
     def deliver(self, message: Message, queues: list[Queue]) -> bool:
         """Put a message into queues; return False if one of them refuses it."""
