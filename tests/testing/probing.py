@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import AmqpStream, connect
 from amqpcodec.connection import ChannelClosed, ConnectionClosed, MessageReceived, MethodReceived, Settled
-from amqpcodec.errors import LocalProtocolError
+from amqpcodec.errors import DecodeError, LocalProtocolError
 
 # What probes use, and what is cleaned away after each.
 QUEUES = ("q", "q1", "q2", "q3", "dead", "ab")
@@ -25,6 +27,9 @@ EXCHANGES = ("e", "e1", "e2", "e3", "ae", "dlx")
 REPLY_SECONDS = 5.0
 OPEN_CHANNELS = 3
 QUIET_SECONDS = 0.1
+LAST_CHANNEL = 9  # opened after octets, so that there is an answer to wait for
+ANSWERS = {(LAST_CHANNEL, "channel.open-ok"), (0, "connection.close"), (0, "connection.close-ok")}
+TO_ALL = ("connection.start", "connection.tune", "connection.open-ok", "channel.open-ok")
 REPLY_ADDRESS = re.compile(r"(?<=amq\.rabbitmq\.reply-to\.)[^'\"]+")  # each is another one
 
 
@@ -60,6 +65,19 @@ class Reply:
     """A step about the address for replies that the message has which was fetched last."""
 
     make: Callable[[str], Any]
+
+
+@dataclass
+class Octets:
+    """All that a probe sends, on a connection without a client.
+
+    Attributes:
+        octets: what.
+        ends: whether the broker then ends the connection, which is waited for.
+    """
+
+    octets: bytes
+    ends: bool = False
 
 
 def publish(exchange: str, routing_key: str, body: bytes = b"", **properties: Any) -> Publish:
@@ -201,6 +219,8 @@ async def probe(url: str, steps: list[Any], quiet: float) -> list[str]:
 
     Deliveries stand last: they come from queues, and answers to requests may pass them.
     """
+    if isinstance(steps[0], Octets):
+        return in_order(await said(url, steps[0], quiet))
     async with await connect(url) as stream:
         probing = Probing(stream)
         reader = asyncio.create_task(probing.read())
@@ -211,6 +231,49 @@ async def probe(url: str, steps: list[Any], quiet: float) -> list[str]:
         await stream.close()
         await reader
     return [f"{line}" for came in (probing.answers, probing.deliveries) for line in in_order(came)]
+
+
+async def said(url: str, sent: Octets, quiet: float) -> list[Any]:
+    """Send octets; return the methods that come, but those that come to all, and whether it ends."""
+    reader, writer = await asyncio.open_connection(urlsplit(url).hostname, urlsplit(url).port)
+    came = bytearray()
+
+    async def read() -> None:
+        with suppress(ConnectionError):
+            while octets := await reader.read(65536):
+                came.extend(octets)
+
+    reading = asyncio.create_task(read())
+    writer.write(sent.octets + (b"" if sent.ends else amqp.encode_method(LAST_CHANNEL, amqp.Channel.Open())))
+    async with asyncio.timeout(REPLY_SECONDS):
+        while not reading.done() and (
+            sent.ends or not ANSWERS.intersection(each[:2] for each in methods_in(came))
+        ):
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0 if sent.ends else quiet)  # channels answer each on its own
+    ended = [(0, "ended")] if sent.ends else []
+    reading.cancel()
+    writer.close()
+    return [each for each in methods_in(came) if each[1] not in TO_ALL] + ended
+
+
+def methods_in(octets: bytes | bytearray) -> list[Any]:
+    """Return the methods in octets, those that the dialect does not have as they are."""
+    found: list[Any] = []
+    at = len(amqp.protocol_header()) if octets.startswith(b"AMQP") else 0
+    while len(octets) - at >= 8:
+        end = at + 8 + int.from_bytes(octets[at + 3 : at + 7], "big")
+        frame = bytes(octets[at:end])
+        try:
+            found += [
+                (each.channel, *shown(each.payload))
+                for each in amqp.FrameDecoder().feed(frame)
+                if each.type == 1
+            ]
+        except DecodeError:
+            found.append((frame[2], "octets", frame[7:-1]))
+        at = end
+    return found
 
 
 def in_order(came: list[Any]) -> list[str]:

@@ -10,10 +10,11 @@ import sys
 
 from declaring_probes import DECLARING
 from delivery_probes import DELIVERY
+from octet_probes import OCTETS
 from probes import PROBES
 from probing import QUIET_SECONDS, clean, probe
 
-ALL = DELIVERY | PROBES | DECLARING
+ALL = DELIVERY | OCTETS | PROBES | DECLARING
 
 
 async def main(url: str) -> None:

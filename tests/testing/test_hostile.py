@@ -281,6 +281,29 @@ async def test_answers_that_are_read_late_all_come(broker: Broker) -> None:
             await client.came.wait()
 
 
+@pytest.mark.parametrize("octets", [1001, 300_000])
+async def test_a_body_that_is_too_large_is_refused_once_it_has_come_and_is_not_kept(
+    options: dict[str, Any], octets: int
+) -> None:
+    async with Broker(max_message_size=1000, **options) as broker, talk(broker) as client:
+        said = await client.say(queue(), publish("", "q", bytes(1000)), publish("", "q", bytes(octets)))
+        text = f"PRECONDITION_FAILED - message size {octets} is larger than configured max size 1000"
+        assert said[1] == (1, "channel.close", 406, text, 60, 40)
+        broker.assert_queue("q", ready=1)
+        assert await client.say(amqp.Channel.Open(), queue()) == [(1, "queue.declare-ok", "q", 1, 0)]
+
+
+async def test_a_body_without_an_end_takes_no_memory(options: dict[str, Any]) -> None:
+    async with Broker(max_message_size=1000, **options) as broker, talk(broker) as client:
+        publishing = amqp.encode_method(1, amqp.Basic.Publish("", "q"))
+        client.stream._transport.write(publishing + amqp.encode_header(1, amqp.BasicProperties(), 1 << 62))
+        for _ in range(20):
+            client.stream._transport.write(amqp.encode_body(1, bytes(100_000), frame_max=0))
+        assert await client.say(On(2, queue())) == [(2, "queue.declare-ok", "q", 0, 0)]
+        (stream,) = broker.streams
+        assert len(stream._reader._octets) < 200_000
+
+
 async def test_what_is_too_large_for_a_consumer_is_not_its_publishers_fault(broker: Broker) -> None:
     async with talk(broker, frame_max=4096) as small, talk(broker) as client:
         await small.say(queue(), consume("c"))

@@ -155,9 +155,30 @@ async def test_the_clock_moves_expiry_of_queues(broker: Broker) -> None:
 
 async def test_a_silent_client_is_given_up_by_the_clock(broker: Broker) -> None:
     async with talk(broker, heartbeat=60) as client:
-        broker.clock.advance(121)
+        broker.clock.advance(179)  # the first interval is that in which it has come
+        assert len(broker.connections()) == 1
+        broker.clock.advance(1)
         await client.ended()
         assert broker.connections() == []
+
+
+async def test_a_client_that_sends_late_in_an_interval_may_be_silent_for_two_more(broker: Broker) -> None:
+    async with talk(broker, heartbeat=60) as client:
+        broker.clock.advance(119)
+        await client.say(queue())
+        broker.clock.advance(60)
+        assert await client.say(queue()) == [(1, "queue.declare-ok", "q", 0, 0)]
+        broker.clock.advance(121)
+        await client.ended()
+
+
+async def test_a_client_that_is_not_read_is_not_silent(broker: Broker) -> None:
+    async with talk(broker, heartbeat=60) as client:
+        broker.block()
+        await client.say(publish("", "q"), is_answered=False)
+        broker.clock.advance(600)
+        broker.unblock()
+        assert await client.say(queue()) == [(1, "queue.declare-ok", "q", 0, 0)]
 
 
 async def test_what_is_cancelled_does_not_become_due_and_is_forgotten(broker: Broker) -> None:

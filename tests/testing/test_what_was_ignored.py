@@ -75,6 +75,15 @@ async def test_nothing_is_bound_to_the_default_exchange(broker: Broker) -> None:
         assert broker.bindings() == []
 
 
+async def test_unbinding_what_is_not_bound_needs_no_right_to_the_queue(broker: Broker) -> None:
+    async with talk(broker) as owner, talk(broker) as other:
+        await owner.say(declare(queue="q", exclusive=True), bind(queue="q", exchange="amq.direct"))
+        unbind = amqp.Queue.Unbind(queue="q", exchange="amq.direct", routing_key="none")
+        assert await other.say(unbind) == [(1, "queue.unbind-ok")]
+        unbind.routing_key = ""
+        assert code((await other.say(unbind))[-1]) == 405
+
+
 async def test_an_alternate_exchange_gets_what_is_not_routed(broker: Broker) -> None:
     async with talk(broker) as client:
         await client.say(

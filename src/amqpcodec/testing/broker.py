@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ssl import SSLContext
     from types import TracebackType
 
-BODY_OCTETS = 128 << 20  # of a message, as RabbitMQ has it
 OPEN_OCTETS = 160 << 20  # of the messages of a connection that are not complete
 MOST_OBJECTS = 100_000  # exchanges, queues, bindings and the words of their patterns, channels, consumers
 ACCEPT_TURNS = 4  # of the event loop, from a socket that is accepted to a connection
@@ -57,6 +56,7 @@ class Broker:
         tls: a context for TLS, or True for a certificate that is made at start, of which
             `certificate` has the authority. It needs the extra ``testing``.
         heartbeat, frame_max, channel_max: as the broker offers them.
+        max_message_size: octets of the largest body; a larger one is refused with 406 once it has come.
         memory_limit: octets of messages beyond which publishers are blocked.
         kept: published messages that are kept to be looked at; older ones are counted alone.
         dialect: a name of `amqpcodec.DIALECTS` or a module; it has to have what RabbitMQ's has.
@@ -78,6 +78,7 @@ class Broker:
         heartbeat: int = 60,
         frame_max: int = 131072,
         channel_max: int = 2047,
+        max_message_size: int = 128 << 20,
         memory_limit: int = 256 << 20,
         kept: int = 10_000,
         dialect: Any = "rabbitmq-0-9-1",
@@ -90,6 +91,7 @@ class Broker:
         self.sessions: dict[int, Session] = {}
         self.streams: set[BrokerStream] = set()  # those of sessions, and of such as have ended
         self._names = tuple(virtual_hosts)
+        self._max_message_size = max_message_size
         self._memory_limit = memory_limit
         self._kept = kept
         self._listener = Listener(port, self._connect)
@@ -104,7 +106,7 @@ class Broker:
         self._options: dict[str, Any] = {
             "dialect": self._amqp, "heartbeat": heartbeat, "frame_max": frame_max, "channel_max": channel_max,
             # Properties stay the octets that they are: what is not changed goes on as it came.
-            "properties": "raw", "limits": Limits(body_size=BODY_OCTETS),
+            "properties": "raw", "limits": Limits(body_size=max_message_size),
             "connection_limits": ConnectionLimits(unacknowledged=UNSETTLED, open_bytes=OPEN_OCTETS),
         }  # fmt: skip
         self._begin()
@@ -187,8 +189,7 @@ class Broker:
         connection: Any = Connection("server", clock=self.clock.time, **self._options)
         stream = BrokerStream(self, connection)
         session = Session(self, stream, next(self._connections))
-        stream.session = session
-        stream.set_sink(session)
+        stream.serve(session, self._max_message_size)
         return stream
 
     async def stop(self) -> None:

@@ -213,11 +213,15 @@ class VirtualHost:
             exchange.bind(binding)
             self._bound.setdefault(destination, {})[binding] = None
 
-    def unbind(self, source: str, destination: Queue | Exchange, key: str, arguments: Any) -> None:
-        """Have it pass them on no more."""
+    def unbind(
+        self, source: str, destination: Queue | Exchange, key: str, arguments: Any, user: object = None
+    ) -> None:
+        """Have it pass them on no more, for a connection that may use the queue."""
         exchange = self.named(source)
         binding = exchange.bindings.get(Binding(exchange, destination, key, dict(arguments or {})).key)
         if binding is not None:
+            if isinstance(destination, Queue):
+                self.queue(destination.name, user)
             self._unbind(binding)
 
     def _unbind(self, binding: Binding) -> None:

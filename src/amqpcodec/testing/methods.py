@@ -68,14 +68,14 @@ def queue_bind(channel: Channel, method: Any) -> None:
 
 
 def queue_unbind(channel: Channel, method: Any) -> None:
-    """Unbind a queue; what is not there is not bound."""
+    """Unbind a queue; what is not there is not bound, so it is nobody's."""
     host = channel.host
     if not method.exchange:
         host.named("")
     name = method.queue or channel.last_queue
     key = method.routing_key or (name if not method.queue else "")
     if name in host.queues and method.exchange in host.exchanges:
-        host.unbind(method.exchange, channel.queue(name), key, method.arguments)
+        host.unbind(method.exchange, host.queues[name], key, method.arguments, channel.session)
     channel.answer(method)
 
 

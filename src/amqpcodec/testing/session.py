@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._generated.codes import REPLY_NAMES
+from .._generated.codes import FRAME_ERROR, INTERNAL_ERROR, REPLY_NAMES
 from ..connection import (
     ChannelClosed,
     ConnectionClosed,
     Event,
-    FlowChanged,
     MessageReceived,
     MethodReceived,
     ProtocolHeaderReceived,
@@ -18,12 +17,12 @@ from ..connection import (
 )
 from ..connection.login import credentials
 from ..errors import DecodeError, EncodeError, LocalProtocolError, ReplyError
-from ..reply_errors import AmqpNotImplemented, AmqpPreconditionFailed
-from .arguments import NotInTestsError
+from ..reply_errors import AmqpPreconditionFailed
 from .channels import Channel
 from .faults import Sent
 from .methods import ON_ONE_LINE, put_on_one_line
 from .queues import Queue
+from .reader import RefusedError, ids_of
 from .records import ConnectionState
 
 if TYPE_CHECKING:
@@ -112,8 +111,10 @@ class Session:
                 self._on_other(event)
         except ReplyError as error:
             self._refuse(event, error.code, str(error), error.closes)
-        except DecodeError as error:  # of properties, which are read when they are asked for
-            self._refuse(event, error.reply_code, str(error), "connection")
+        except RefusedError as refusal:
+            self.refuse_frame(refusal)
+        except DecodeError:  # of properties, which are read when they are asked for
+            self.close(INTERNAL_ERROR, "INTERNAL_ERROR")
         if self.connection.bytes_to_send > UNREAD_OCTETS:
             self.pause("answers")
 
@@ -134,18 +135,28 @@ class Session:
                 if type(method) is not self.amqp.Basic.Ack:
                     how = Queue.requeue if method.requeue else Queue.reject  # type: ignore[attr-defined]
                 self.channels[number].settle(tags, how)
-            case MethodReceived(0, method):
-                self._on_connection_method(method)
             case MethodReceived(number, method):
-                self._on_method(number, method)
+                self._check_texts(number, method)
+                if number:
+                    self._on_method(number, method)
+                else:
+                    self._on_connection_method(method)
             case ProtocolHeaderReceived(accepted=True):
                 self.send(0, self._start())
-            case FlowChanged(active=False):
-                raise AmqpNotImplemented("active=false")
             case ChannelClosed(number) | Violation(number) if number:
                 self._forget(number)
             case Violation() | ConnectionClosed():
                 self.end()
+
+    def _check_texts(self, number: int, method: Any) -> None:
+        """Refuse short strings that are not UTF-8."""
+        spec = method.spec
+        texts = [getattr(method, field.attribute, "") for field in spec.fields if field.type == "shortstr"]
+        try:
+            "".join(texts).encode()
+        except UnicodeEncodeError:
+            ids = bytes(4) if number else ids_of(spec)
+            raise RefusedError(FRAME_ERROR, "Malformed UTF-8 in shortstr", ids) from None
 
     def _on_method(self, number: int, method: Any) -> None:
         if isinstance(method, self.amqp.Channel.Open):
@@ -156,12 +167,9 @@ class Session:
         channel = self.channels.get(number)
         if channel is None:
             return  # the broker has closed it while this method had to wait
-        handler = self.broker.handlers.get(type(method))
-        if handler is None:
-            raise NotInTestsError(method.spec.name)
         if method.spec.name in ON_ONE_LINE:
             put_on_one_line(method)
-        handler(channel, method)
+        self.broker.handlers[type(method)](channel, method)
 
     # -- the handshake
 
@@ -173,6 +181,8 @@ class Session:
         classes = self.amqp.Connection
         if isinstance(method, classes.StartOk):
             self._log_in(method)
+        elif isinstance(method, classes.TuneOk) and method.heartbeat:
+            self.stream.expect_heartbeats(method.heartbeat)
         elif isinstance(method, classes.Open):
             self._open(method.virtual_host)
         elif isinstance(method, classes.UpdateSecret):
@@ -182,7 +192,12 @@ class Session:
         self.client_properties = dict(start_ok.client_properties)
         mechanism = start_ok.mechanism
         known = credentials(self.connection, start_ok) if mechanism in MECHANISMS.split() else None
-        if known is not None and self.broker.users.get(known[0]) == known[1]:
+        if known is None or (
+            mechanism == "PLAIN" and start_ok.response[:1] != b"\0"
+        ):  # which names another user
+            self.hang_up()
+            return
+        if self.broker.users.get(known[0]) == known[1]:
             self.user = known[0]
             self.send(0, self.connection.tune())
             return
@@ -193,7 +208,7 @@ class Session:
         if self.can("authentication_failure_close"):
             self.close(403, f"ACCESS_REFUSED - {text}")
         else:
-            self.stream.end()
+            self.hang_up()
 
     def _open(self, name: str) -> None:
         host = self.broker.hosts.get(name)
@@ -326,12 +341,24 @@ class Session:
         """Close the channel or the connection, whichever an error says."""
         number = event.channel
         method = event.method if hasattr(event, "method") else self.amqp.Channel.Flow()
-        name = REPLY_NAMES.get(code, "internal-error").upper().replace("-", "_")
         ids = method.spec.class_id, method.spec.method_id
         if closes == "channel":
-            self.close_channel(number, code, f"{name} - {text}", *ids)
+            self.close_channel(number, code, named(code, text), *ids)
         else:
-            self.close(code, f"{name} - {text}", *ids)
+            self.close(code, named(code, text), *ids)
+
+    def refuse_frame(self, refusal: RefusedError) -> None:
+        """Close the connection for a frame, or the channel that is named."""
+        told = refusal.code, named(refusal.code, str(refusal)), refusal.class_id, refusal.method_id
+        if refusal.channel:
+            self.close_channel(refusal.channel, *told)
+        else:
+            self.close(*told)
+
+    def hang_up(self) -> None:
+        """End the connection without a word."""
+        self.end()
+        self.stream.end()
 
     def close_channel(self, number: int, code: int, text: str, class_id: int = 0, method_id: int = 0) -> None:
         """Close a channel, which may be one that is being opened."""
@@ -368,6 +395,11 @@ class Session:
         """Take the end of the stream; an error is one of the broker, which it keeps to be seen."""
         self.end()
         self.broker.ended(self, error)
+
+
+def named(code: int, text: str) -> str:
+    """Return a text behind the name of its reply code."""
+    return f"{REPLY_NAMES.get(code, 'internal-error').upper().replace('-', '_')} - {text}"
 
 
 def fitting(text: str) -> str:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..aio.stream import AmqpStream
 from ..connection import Connection, Event
+from .reader import FrameReader, HungUpError, RefusedError
 
 if TYPE_CHECKING:
     from .broker import Broker
     from .session import Session
 
+MISSED_INTERVALS = 2
 HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 
 
@@ -113,16 +115,30 @@ def without_heartbeats(data: bytes) -> bytes:
 class BrokerStream(AmqpStream):
     """A stream of the broker: its time is that of the broker's clock, and its transport a `Wire`.
 
-    While its session is paused, events stay in the connection, whose state is that before them.
+    While its session is paused, events stay in the connection, whose state is that before them. A reader has
+    the octets that the connection is not to have yet.
     """
 
     session: Session
+    _reader: FrameReader
 
     def __init__(self, broker: Broker, connection: Connection) -> None:
         super().__init__(connection)
         self._streams = broker.streams
         self._loop: Any = broker.clock
         self._put_back: Event | None = None
+        self._heard = False  # of the client, since the last look
+
+    def serve(self, session: Session, most: int) -> None:
+        """Hand all that comes to a session.
+
+        Args:
+            session: of the connection.
+            most: octets of the largest body.
+        """
+        self.session = session
+        self._reader = FrameReader(session, most)
+        self.set_sink(session)
 
     def connection_made(self, transport: Any) -> None:
         """Take the transport, as a wire."""
@@ -136,6 +152,31 @@ class BrokerStream(AmqpStream):
         self._streams.discard(self)
         self.session.lost()
         super().connection_lost(exc)
+
+    def expect_heartbeats(self, seconds: int, missed: int = 0) -> None:
+        """Look after each interval whether the client has sent anything; end after two in which it has not.
+
+        What it has sent last may be as old as the interval before: so it may be silent for three, as with
+        RabbitMQ.
+
+        Args:
+            seconds: of an interval.
+            missed: intervals in which nothing has come.
+        """
+
+        def look() -> None:
+            session = self.session
+            is_heard = self._heard or (
+                session.is_paused and bool(session.broker.blocked)
+            )  # then it is not read
+            if not is_heard and missed + 1 == MISSED_INTERVALS:
+                session.hang_up()
+            elif not self._ended:
+                self._heard = False
+                self.connection.receive_data(b"")  # whose own rules are stricter
+                self.expect_heartbeats(seconds, 0 if is_heard else missed + 1)
+
+        self._loop.call_later(seconds, look)
 
     def flush(self) -> None:
         """Write what is sent so far."""
@@ -155,9 +196,24 @@ class BrokerStream(AmqpStream):
             event, self._put_back = self._put_back, None
             if event is None:
                 event = next(self.connection, None)
-            if event is None:
+            if event is not None:
+                yield event
+            elif not self._read_on():
                 return
-            yield event
+
+    def _read_on(self) -> bool:
+        """Give the connection what comes next; return whether there was anything."""
+        try:
+            octets = self._reader.next()
+        except RefusedError as refusal:
+            self.session.refuse_frame(refusal)
+            return True
+        except HungUpError:
+            self.session.hang_up()
+            return False
+        if octets:
+            self.connection.receive_data(octets)
+        return bool(octets)
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take octets, unless a fault comes first."""
@@ -166,7 +222,9 @@ class BrokerStream(AmqpStream):
         if session.faults.armed:
             session.faults.received(session, session.wire.received)
         if not session.is_cut_off:
-            super().buffer_updated(nbytes)
+            self._heard = True
+            self._reader.feed(self._buffer[:nbytes])
+            self._wake()
             session.tell_confirms()
 
 
