@@ -290,7 +290,8 @@ async def test_a_body_that_is_too_large_is_refused_once_it_has_come_and_is_not_k
         text = f"PRECONDITION_FAILED - message size {octets} is larger than configured max size 1000"
         assert said[1] == (1, "channel.close", 406, text, 60, 40)
         broker.assert_queue("q", ready=1)
-        assert await client.say(amqp.Channel.Open(), queue()) == [(1, "queue.declare-ok", "q", 1, 0)]
+        await client.say(amqp.Channel.Open(), queue())
+        assert (1, "queue.declare-ok", "q", 1, 0) in client.answers
 
 
 async def test_a_body_without_an_end_takes_no_memory(options: dict[str, Any]) -> None:

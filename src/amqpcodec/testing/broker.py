@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
     from types import TracebackType
 
-OPEN_OCTETS = 160 << 20  # of the messages of a connection that are not complete
+OPEN_OCTETS = 32 << 20  # of the messages of a connection that are not complete, beyond one of the largest
 MOST_OBJECTS = 100_000  # exchanges, queues, bindings and the words of their patterns, channels, consumers
 ACCEPT_TURNS = 4  # of the event loop, from a socket that is accepted to a connection
 FORCED = 320, "CONNECTION_FORCED - broker forced connection closure"
@@ -107,7 +107,9 @@ class Broker:
             "dialect": self._amqp, "heartbeat": heartbeat, "frame_max": frame_max, "channel_max": channel_max,
             # Properties stay the octets that they are: what is not changed goes on as it came.
             "properties": "raw", "limits": Limits(body_size=max_message_size),
-            "connection_limits": ConnectionLimits(unacknowledged=UNSETTLED, open_bytes=OPEN_OCTETS),
+            "connection_limits": ConnectionLimits(
+                unacknowledged=UNSETTLED, open_bytes=max_message_size + OPEN_OCTETS
+            ),
         }  # fmt: skip
         self._begin()
 
