@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -34,10 +35,15 @@ KEYS = (
     "x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes", "x-overflow",
     "x-dead-letter-exchange", "x-dead-letter-routing-key", "x-max-priority",
     "x-single-active-consumer", "x-match", "x-priority", "alternate-exchange",
+    "x-queue-type", "x-queue-mode", "x-queue-version", "x-max-age", "x-stream-offset", "CC",
 )  # fmt: skip
-VALUES = (0, 1, 2, 1000, -1, "q", "e", "all", "any", "drop-head", "reject-publish", True, None, [1], 1 << 40)
+VALUES = (
+    0, 1, 2, 1000, -1, "q", "e", "all", "any", "drop-head", "reject-publish", "classic", "lazy", True, None,
+    [1], 1 << 40, b"e", Decimal("2.5"), {"a": ["b"]}, ["q", "amq.rabbitmq.reply-to.1"],
+)  # fmt: skip
 TEXTS = (
     "", "q", "r", "e", "f", "direct", "fanout", "topic", "headers", "amq.topic", "amq.rabbitmq.reply-to", "5",
+    "amq.rabbitmq.reply-to.1",
 )  # fmt: skip
 
 
