@@ -132,6 +132,23 @@ async def test_a_publisher_that_is_blocked_closes_its_channel_later(broker: Brok
         assert await client.say(Channel.Open(), passive()) == [(1, "queue.declare-ok", "q", 2, 0)]
 
 
+@pytest.mark.parametrize("fault", [block(), late(30)], ids=["blocked", "late"])
+async def test_a_connection_that_waits_is_closed_without_waiting(broker: Broker, fault: Any) -> None:
+    async with talk(broker) as client:
+        await client.say(queue())
+        broker.faults.add(fault, method="basic.publish")
+        await client.say(*[publish("", "q")] * 3, is_answered=False)
+        client.stream.connection.send(2, Channel.Close(200))
+        await client.quiet(0)
+        broker.close_connections()
+        async with asyncio.timeout(5):  # half of what is given to a client that does not answer
+            await client.ended()
+            while broker.connections():
+                await asyncio.sleep(0)
+        broker.clock.advance(30)
+    assert len(broker.queue("q").ready) == (1 if broker.blocked else 0)
+
+
 async def test_a_connection_that_is_lost_while_something_waits_is_gone(broker: Broker) -> None:
     broker.faults.add(late(30), method="queue.declare", times=1)
     async with talk(broker) as client:

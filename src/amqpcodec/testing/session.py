@@ -376,6 +376,16 @@ class Session:
             except LocalProtocolError:  # nobody has said anything yet
                 self.stream.end()
         self.end()
+        if self._pauses and not self.wire.holds:
+            self.clock.call_soon(self._hear_out)
+
+    def _hear_out(self) -> None:
+        """Read again, for the client's answer to the close; what had to wait is dropped."""
+        self._pauses.clear()
+        self.stream.put_back(None)
+        self.stream.go_on()
+        if not self.wire.is_closing():
+            self.wire.resume_reading()
 
     def _forget(self, number: int) -> None:
         channel = self.channels.pop(number, None)

@@ -182,8 +182,8 @@ class BrokerStream(AmqpStream):
         """Write what is sent so far."""
         self._flush()
 
-    def put_back(self, event: Event) -> None:
-        """Hand an event out again, before all others."""
+    def put_back(self, event: Event | None) -> None:
+        """Hand an event out again, before all others; None for none."""
         self._put_back = event
 
     def go_on(self) -> None:
