@@ -96,7 +96,7 @@ class Program:
             "message_ttl": (0, SHORT_MS, LONG_MS), "max_length": (0, 1, 2), "max_length_bytes": (0, 3, 10),
             "overflow": ("drop-head", "reject-publish", "reject-publish-dlx"), "max_priority": (2, 5),
             "dead_letter_routing_key": (self._name(FIRST_NAMES), "a.b"), "single_active_consumer": (True,),
-            "expires": (LONG_MS,), "queue_type": ("classic",), "queue_mode": ("default", "lazy"),
+            "expires": (LONG_MS,), "queue_type": ("classic",), "queue_mode": ("default",),
             "queue_version": (1, 2),
         }  # fmt: skip
         for name, values in choices.items():
