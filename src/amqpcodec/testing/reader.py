@@ -24,26 +24,32 @@ if TYPE_CHECKING:
 
 _FRAME = Struct(">BHI")  # type, channel, octets of the payload
 _HEADER = Struct(">HHQ")  # class, weight, octets of the body
-_TUNE_OK = Struct(">HIH")
+_IDS = Struct(">I")
+_TUNING = Struct(">HIH")
 _METHOD, _CONTENT_HEADER, _BODY, _HEARTBEAT = 1, 2, 3, 8
 _END = 0xCE
 _FIRST_FRAME_MAX = 4096  # before connection.tune-ok
+_NO_LIMIT = 1 << 32
 _SLACK = 8  # octets that RabbitMQ takes beyond frame-max
 _GREETING = 8  # octets of the protocol header
 _SNIPPET = 16  # octets of a frame in a text
 _LEAST = {_METHOD: 4, _CONTENT_HEADER: _HEADER.size, _BODY: 0, _HEARTBEAT: 0}  # octets of payloads
 
-# Methods by the octets of their ids.
-_CHANGING = _CONNECTION, _CHANNEL, _ACCESS = b"\0\x0a", b"\0\x14", b"\0\x1e"  # classes: what may follow
-_CLOSE, _CLOSE_OK, _UPDATE_SECRET = (_CONNECTION + ids for ids in (b"\0\x32", b"\0\x33", b"\0\x46"))
-_HANDSHAKE = [_CONNECTION + ids for ids in (b"\0\x0b", b"\0\x1f", b"\0\x28")]  # start-ok, tune-ok, open
-_TUNING, _OPENING, _RUNNING = 1, 2, 3  # how many of them have come
-_OPEN_CHANNEL, _FLOW = _CHANNEL + b"\0\x0a", _CHANNEL + b"\0\x14"
-_PUBLISH = b"\0\x3c\0\x28"
-_ACCESS_REQUEST, _ACCESS_REQUEST_OK = (
-    _ACCESS + b"\0\x0a",
-    _ACCESS + b"\0\x0b\0\x01",
-)  # of no dialect with confirms
+# Methods by their ids, of which the class is the upper half.
+_START_OK, _TUNE_OK, _OPEN, _CLOSE, _CLOSE_OK, _UPDATE_SECRET = (
+    0xA000B,
+    0xA001F,
+    0xA0028,
+    0xA0032,
+    0xA0033,
+    0xA0046,
+)
+_HANDSHAKE = (_START_OK, _TUNE_OK, _OPEN)
+_OPENING, _RUNNING = 2, 3  # how many of these have come
+_OPEN_CHANNEL, _FLOW, _PUBLISH = 0x14000A, 0x140014, 0x3C0028
+_ACCESS_REQUEST = 0x1E000A  # the dialects that have confirms lack it
+_ACCESS_REQUEST_OK = b"\0\x1e\0\x0b\0\x01"
+_LAST_CHANGING = 0x1EFFFF  # the methods up to this one change what may follow
 _TAKEN = frozenset(
     (*HANDLERS, "basic.publish", "basic.ack", "basic.nack", "basic.reject", "channel.close", "channel.flow")
 )
@@ -60,11 +66,10 @@ class RefusedError(Exception):
         channel: which is closed; 0 for the connection.
     """
 
-    def __init__(self, code: int, text: str, ids: bytes = bytes(4), channel: int = 0) -> None:
+    def __init__(self, code: int, text: str, ids: int = 0, channel: int = 0) -> None:
         super().__init__(text)
         self.code = code
-        self.class_id = int.from_bytes(ids[:2], "big")
-        self.method_id = int.from_bytes(ids[2:], "big")
+        self.class_id, self.method_id = divmod(ids, 1 << 16)
         self.channel = channel
 
 
@@ -87,10 +92,13 @@ class FrameReader:
         self._octets = bytearray()
         self._greeting = _GREETING  # octets that are missing of it
         self._step = 0  # of the handshake
+        self._largest = _FIRST_FRAME_MAX  # octets of a payload
         self._is_lost = False  # where the next frame begins
+        self._state = ""  # of the connection, and a channel that is open: while nothing goes on they stay so
+        self._open = 0
         # By channel, the method of a content that is not complete, and what is missing of its body: None
         # before its header.
-        self._contents: dict[int, tuple[bytes, int | None]] = {}
+        self._contents: dict[int, tuple[int, int | None]] = {}
         self._too_large: dict[int, int] = {}  # by channel, octets of a body that is not kept
         known = {ids_of(cls.spec): cls.spec.name for cls in session.amqp.METHODS.values()}
         self._known = frozenset((*known, _ACCESS_REQUEST))
@@ -124,17 +132,23 @@ class FrameReader:
         What may follow depends on what has become of some: those go on alone.
         """
         octets, at = self._octets, 0
+        self._open = 0
+        self._state = self._connection.state
         while len(octets) - at >= _FRAME.size:
             kind, channel, size = _FRAME.unpack_from(octets, at)
             start = at + _FRAME.size
             end = start + size
-            is_alone = (
-                octets[start : start + 2] in _CHANGING if kind == _METHOD else channel in self._too_large
-            )
-            if (at and is_alone) or (end >= len(octets) and not self._is_too_large(size)):
+            if end >= len(octets) and size <= self._largest:
+                break
+            if kind == _METHOD and size >= _IDS.size:
+                [ids] = _IDS.unpack_from(octets, start)
+                is_alone = ids <= _LAST_CHANGING
+            else:
+                ids, is_alone = 0, bool(self._too_large)
+            if at and is_alone:
                 break
             try:
-                passes = self._passes(kind, channel, start, end)
+                passes = self._passes(kind, channel, ids, start, end)
             except (RefusedError, HungUpError):
                 if at:  # it may pass once what is before it has closed its channel
                     break
@@ -150,41 +164,42 @@ class FrameReader:
                 break
         return at
 
-    def _is_too_large(self, size: int) -> bool:
-        """Return whether a frame has more octets than are read."""
-        most = self._connection.frame_max if self._step >= _OPENING else _FIRST_FRAME_MAX
-        return 0 < most < size
-
     # -- what may go on
 
-    def _passes(self, kind: int, channel: int, start: int, end: int) -> bool:
-        """Return whether a frame goes on, with its payload between two places."""
-        octets, size = self._octets, end - start
-        if self._is_too_large(size):
-            self._is_lost = True
-        if self._connection.state in ("closing", "closed"):
-            return not channel and kind == _METHOD and octets[start : start + 4] in (_CLOSE, _CLOSE_OK)
-        if self._is_lost:
-            fault = f"{{frame_too_large,{size},{self._connection.frame_max - _SLACK}}}"
-            raise RefusedError(FRAME_ERROR, f"{_shown(kind, b'')}: {fault}")
-        if octets[end] != _END:
-            fault = f"{{invalid_frame_end_marker,{octets[end]}}}"
-            raise RefusedError(FRAME_ERROR, f"{_shown(kind, octets[start:end])}: {fault}")
-        if size < _LEAST.get(kind, size + 1) or (kind == _HEARTBEAT and size):
-            raise RefusedError(FRAME_ERROR, f"{_shown(kind, octets[start:end])}: unknown_frame")
-        if kind == _METHOD and not channel:
-            return self._passes_zero(bytes(octets[start : start + 4]), start)
-        if kind == _HEARTBEAT and not channel:
-            return True
-        if kind == _HEARTBEAT or not channel or self._step < _RUNNING:
-            raise RefusedError(UNEXPECTED_FRAME, _shown(kind, octets[start:end]))
-        if kind == _METHOD:
-            return self._passes_method(channel, bytes(octets[start : start + 4]), start)
-        if kind == _BODY:
-            return self._passes_body(channel, size)
-        return self._passes_header(channel, *_HEADER.unpack_from(octets, start))
+    def _passes(self, kind: int, channel: int, ids: int, start: int, end: int) -> bool:
+        """Return whether a frame goes on, with its payload between two places, and the ids of its method."""
+        size = end - start
+        self._is_lost = size > self._largest
+        if self._state in ("closing", "closed"):
+            return not channel and ids in (_CLOSE, _CLOSE_OK)
+        if self._is_lost or self._octets[end] != _END or size < _LEAST.get(kind, size + 1):
+            raise self._broken(kind, start, end)
+        if channel and self._step == _RUNNING:
+            if kind == _BODY:
+                return self._passes_body(channel, size)
+            if kind == _METHOD:
+                return self._passes_method(channel, ids, start)
+            if kind == _CONTENT_HEADER:
+                return self._passes_header(channel, *_HEADER.unpack_from(self._octets, start))
+        if kind == _HEARTBEAT and size:
+            raise self._broken(kind, start, end)
+        if channel or kind not in (_METHOD, _HEARTBEAT):
+            raise RefusedError(UNEXPECTED_FRAME, _shown(kind, self._octets[start:end]))
+        return kind == _HEARTBEAT or self._passes_zero(ids, start, end)
 
-    def _passes_zero(self, ids: bytes, start: int) -> bool:
+    def _broken(self, kind: int, start: int, end: int) -> RefusedError:
+        """Return what is said of a frame that is none."""
+        payload = self._octets[start:end]
+        if self._is_lost:
+            payload.clear()
+            fault = f"{{frame_too_large,{end - start},{self._largest - _SLACK}}}"
+        elif self._octets[end] != _END:
+            fault = f"{{invalid_frame_end_marker,{self._octets[end]}}}"
+        else:
+            fault = "unknown_frame"
+        return RefusedError(FRAME_ERROR, f"{_shown(kind, payload)}: {fault}")
+
+    def _passes_zero(self, ids: int, start: int, end: int) -> bool:
         """Return whether a method on channel 0 goes on."""
         if ids not in self._known:
             raise HungUpError
@@ -194,28 +209,36 @@ class FrameReader:
             expected, state = (_HANDSHAKE[self._step],), "opening"
         if ids not in expected:
             raise RefusedError(CHANNEL_ERROR, f"unexpected method in connection state {state}", ids)
-        if self._step == _TUNING:
-            self._check_tuning(*_TUNE_OK.unpack_from(self._octets, start + 4))
+        if ids == _TUNE_OK:
+            self._tune(self._octets[start + _IDS.size : end])
         self._step = min(self._step + 1, _RUNNING)
         return True
 
-    def _check_tuning(self, channel_max: int, frame_max: int, heartbeat: int) -> None:
-        """Refuse more than was offered. 0 stands for no limit, so it is more than any."""
+    def _tune(self, arguments: bytes) -> None:
+        """Take a tune-ok, unless it is more than was offered. 0 stands for no limit: it is more than any."""
+        if len(arguments) != _TUNING.size:
+            raise HungUpError
+        channel_max, frame_max, _ = _TUNING.unpack(arguments)
         offered = self._connection
         for answer, offer in ((channel_max, offered.channel_max), (frame_max, offered.frame_max)):
             if offer and not 0 < answer <= offer:
                 raise HungUpError
         if 0 < frame_max < _FIRST_FRAME_MAX:
             raise HungUpError
+        self._largest = frame_max or _NO_LIMIT
 
-    def _passes_method(self, channel: int, ids: bytes, start: int) -> bool:
+    def _passes_method(self, channel: int, ids: int, start: int) -> bool:
         """Return whether a method on another channel goes on."""
         if ids not in self._known:
             raise HungUpError
         content = self._contents.get(channel)
         if content is not None:
             raise _out_of_order(*content)
-        state = self._connection.channel_state(channel)
+        if channel == self._open:
+            state = "open"
+        else:
+            state = self._connection.channel_state(channel)
+            self._open = channel if state == "open" else 0
         if (state == "closed") is not (ids == _OPEN_CHANNEL):
             text = "expected 'channel.open'" if state == "closed" else "second 'channel.open' seen"
             raise RefusedError(CHANNEL_ERROR, text, ids)
@@ -229,18 +252,17 @@ class FrameReader:
             return False
         if ids not in self._taken:
             raise RefusedError(COMMAND_INVALID, "unimplemented method", ids)
-        if ids == _FLOW and not self._octets[start + 4] & 1:
+        if ids == _FLOW and not self._octets[start + _IDS.size] & 1:
             raise RefusedError(NOT_IMPLEMENTED, "active=false", ids)
         return True
 
     def _passes_header(self, channel: int, class_id: int, weight: int, size: int) -> bool:
         """Return whether a content header goes on."""
-        ids, left = self._contents.get(channel, (b"", None))
+        ids, left = self._contents.get(channel, (0, None))
         if not ids or left is not None or weight:
             raise _out_of_order(ids, left)
-        wanted = int.from_bytes(ids[:2], "big")
-        if class_id != wanted:
-            text = f"expected content header for class {wanted}, got one for class {class_id} instead"
+        if class_id != ids >> 16:
+            text = f"expected content header for class {ids >> 16}, got one for class {class_id} instead"
             raise RefusedError(UNEXPECTED_FRAME, text, ids)
         self._contents[channel] = ids, size
         if not size:
@@ -251,7 +273,7 @@ class FrameReader:
 
     def _passes_body(self, channel: int, size: int) -> bool:
         """Return whether a part of a body goes on."""
-        ids, left = self._contents.get(channel, (b"", None))
+        ids, left = self._contents.get(channel, (0, None))
         if left is None:
             raise _out_of_order(ids, left)
         self._contents[channel] = ids, left - size
@@ -265,16 +287,16 @@ class FrameReader:
         return True
 
 
-def ids_of(spec: Any) -> bytes:
-    """Return the ids of a method as on the wire."""
-    return bytes((*spec.class_id.to_bytes(2, "big"), *spec.method_id.to_bytes(2, "big")))
+def ids_of(spec: Any) -> int:
+    """Return the ids of a method in one number."""
+    return int(spec.class_id << 16 | spec.method_id)
 
 
-def _out_of_order(ids: bytes, left: int | None) -> RefusedError:
+def _out_of_order(ids: int, left: int | None) -> RefusedError:
     """Return what is said of a frame that is no part of a content, or of none.
 
     Args:
-        ids: of the content's method; empty for no content.
+        ids: of the content's method; 0 for no content.
         left: octets of its body; None where its header has not come.
     """
     if not ids:
@@ -282,8 +304,7 @@ def _out_of_order(ids: bytes, left: int | None) -> RefusedError:
         return RefusedError(UNEXPECTED_FRAME, text)
     text = "expected content body, got non content body frame instead"
     if left is None:
-        wanted = int.from_bytes(ids[:2], "big")
-        text = f"expected content header for class {wanted}, got non content header frame instead"
+        text = f"expected content header for class {ids >> 16}, got non content header frame instead"
     return RefusedError(UNEXPECTED_FRAME, text, ids)
 
 

@@ -155,7 +155,7 @@ class Session:
         try:
             "".join(texts).encode()
         except UnicodeEncodeError:
-            ids = bytes(4) if number else ids_of(spec)
+            ids = 0 if number else ids_of(spec)
             raise RefusedError(FRAME_ERROR, "Malformed UTF-8 in shortstr", ids) from None
 
     def _on_method(self, number: int, method: Any) -> None:
