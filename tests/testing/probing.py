@@ -22,7 +22,7 @@ from amqpcodec.connection import ChannelClosed, ConnectionClosed, MessageReceive
 from amqpcodec.errors import DecodeError, LocalProtocolError
 
 # What probes use, and what is cleaned away after each.
-QUEUES = ("q", "q1", "q2", "q3", "dead", "ab")
+QUEUES = ("q", "q1", "q2", "q3", "dead", "ab", "none")
 EXCHANGES = ("e", "e1", "e2", "e3", "ae", "dlx")
 REPLY_SECONDS = 5.0
 OPEN_CHANNELS = 3

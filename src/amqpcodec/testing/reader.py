@@ -99,10 +99,13 @@ class FrameReader:
         # By channel, the method of a content that is not complete, and what is missing of its body: None
         # before its header.
         self._contents: dict[int, tuple[int, int | None]] = {}
-        self._too_large: dict[int, int] = {}  # by channel, octets of a body that is not kept
+        self._refused: dict[int, RefusedError] = {}  # of those, what is said once they have come
         known = {ids_of(cls.spec): cls.spec.name for cls in session.amqp.METHODS.values()}
         self._known = frozenset((*known, _ACCESS_REQUEST))
-        self._taken = frozenset(ids for ids, name in known.items() if name in _TAKEN)
+        self._taken = frozenset((_ACCESS_REQUEST, *(ids for ids, name in known.items() if name in _TAKEN)))
+        self._carrying = frozenset(
+            ids_of(cls.spec) for cls in session.amqp.METHODS.values() if cls.spec.content
+        )
 
     def feed(self, octets: Any) -> None:
         """Take octets of the client."""
@@ -144,7 +147,7 @@ class FrameReader:
                 [ids] = _IDS.unpack_from(octets, start)
                 is_alone = ids <= _LAST_CHANGING
             else:
-                ids, is_alone = 0, bool(self._too_large)
+                ids, is_alone = 0, bool(self._refused)
             if at and is_alone:
                 break
             try:
@@ -234,27 +237,31 @@ class FrameReader:
         content = self._contents.get(channel)
         if content is not None:
             raise _out_of_order(*content)
-        if channel == self._open:
-            state = "open"
-        else:
-            state = self._connection.channel_state(channel)
-            self._open = channel if state == "open" else 0
-        if (state == "closed") is not (ids == _OPEN_CHANNEL):
-            text = "expected 'channel.open'" if state == "closed" else "second 'channel.open' seen"
-            raise RefusedError(CHANNEL_ERROR, text, ids)
-        if ids == _PUBLISH:
+        state = "open" if channel == self._open else self._connection.channel_state(channel)
+        self._open = channel if state == "open" else 0
+        refusal = self._refusal(ids, state, start)
+        if ids in self._carrying:
             self._contents[channel] = ids, None
-        if state == "closing" or ids in (_PUBLISH, _OPEN_CHANNEL):
-            return True
-        if ids == _ACCESS_REQUEST:
+            if refusal is not None:
+                self._refused[channel] = refusal
+        elif refusal is not None:
+            raise refusal
+        elif ids == _ACCESS_REQUEST and state == "open":
             answer = _FRAME.pack(_METHOD, channel, len(_ACCESS_REQUEST_OK)) + _ACCESS_REQUEST_OK
             self._session.send_octets(answer + bytes([_END]))
             return False
-        if ids not in self._taken:
-            raise RefusedError(COMMAND_INVALID, "unimplemented method", ids)
-        if ids == _FLOW and not self._octets[start + _IDS.size] & 1:
-            raise RefusedError(NOT_IMPLEMENTED, "active=false", ids)
-        return True
+        return refusal is None
+
+    def _refusal(self, ids: int, state: str, start: int) -> RefusedError | None:
+        """Return what is said of a method on a channel in a state; None where it may come."""
+        if (state == "closed") is not (ids == _OPEN_CHANNEL):
+            text = "expected 'channel.open'" if state == "closed" else "second 'channel.open' seen"
+            return RefusedError(CHANNEL_ERROR, text, ids)
+        if state == "open" and ids not in self._taken:
+            return RefusedError(COMMAND_INVALID, "unimplemented method", ids)
+        if state == "open" and ids == _FLOW and not self._octets[start + _IDS.size] & 1:
+            return RefusedError(NOT_IMPLEMENTED, "active=false", ids)
+        return None
 
     def _passes_header(self, channel: int, class_id: int, weight: int, size: int) -> bool:
         """Return whether a content header goes on."""
@@ -265,25 +272,27 @@ class FrameReader:
             text = f"expected content header for class {ids >> 16}, got one for class {class_id} instead"
             raise RefusedError(UNEXPECTED_FRAME, text, ids)
         self._contents[channel] = ids, size
-        if not size:
-            del self._contents[channel]
         if size > self._most:
-            self._too_large[channel] = size
-        return size <= self._most
+            text = f"message size {size} is larger than configured max size {self._most}"
+            self._refused.setdefault(channel, RefusedError(PRECONDITION_FAILED, text, ids, channel))
+        return channel not in self._refused if size else self._completes(channel)
 
     def _passes_body(self, channel: int, size: int) -> bool:
         """Return whether a part of a body goes on."""
         ids, left = self._contents.get(channel, (0, None))
         if left is None:
             raise _out_of_order(ids, left)
+        if left <= size:
+            return self._completes(channel)
         self._contents[channel] = ids, left - size
-        if left > size:
-            return channel not in self._too_large
+        return channel not in self._refused
+
+    def _completes(self, channel: int) -> bool:
+        """Return True for the end of a content that is taken."""
         del self._contents[channel]
-        whole = self._too_large.pop(channel, 0)
-        if whole:
-            text = f"message size {whole} is larger than configured max size {self._most}"
-            raise RefusedError(PRECONDITION_FAILED, text, ids, channel)
+        refusal = self._refused.pop(channel, None)
+        if refusal is not None:
+            raise refusal
         return True
 
 
