@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import ndiff
 from random import Random
 from typing import Any
 
 from probes import get, publish, queue
-from probing import On, probe
+from probing import On, Raw, probe
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import connect
@@ -24,6 +25,7 @@ from amqpcodec.testing import Broker
 
 Basic, Confirm, Exchange, Queue, Tx = amqp.Basic, amqp.Confirm, amqp.Exchange, amqp.Queue, amqp.Tx
 KINDS = ("direct", "fanout", "topic", "headers")
+VALUES = (1, 1, "x", "x", b"x", 1.0, Decimal(1), True, [1], None)
 KEYS = ("", "a", "a.b", "a.b.c", "*.b", "#", "a.#", "a.*")
 STEPS = 25
 AT_ONCE = 10
@@ -56,6 +58,18 @@ class Settle:
             if self.kind == "nack"
             else Basic.Reject(tag, self.requeue)
         )
+
+
+@dataclass
+class Stale:
+    """Settles a delivery that the client takes for settled, if its channel is open."""
+
+    tag: int
+
+    def __call__(self, connection: Any) -> Any:
+        """Return the method."""
+        is_open = connection.channel_state(1) == "open" and self.tag not in connection.unacknowledged(1)
+        return Raw(Basic.Ack(self.tag)) if is_open else None
 
 
 def reopen(connection: Any) -> Any:
@@ -121,7 +135,7 @@ class Program:
     def _binding(self) -> dict[str, Any]:
         arguments = {}
         if self._maybe(0.3):
-            arguments = {"x-match": self._random.choice(["all", "any"]), "h": self._random.choice([1, "x"])}
+            arguments = {"x-match": self._random.choice(["all", "any"]), "h": self._random.choice(VALUES)}
         return {"routing_key": self._random.choice(KEYS), "arguments": arguments}
 
     def _bind(self) -> list[Any]:
@@ -138,11 +152,16 @@ class Program:
             properties["expiration"] = str(self._random.choice([0, SHORT_MS, LONG_MS]))
         if self._maybe(0.3):
             properties["priority"] = self._random.randrange(4)
+        if self._maybe(0.2):
+            properties["delivery_mode"] = self._random.choice([1, 1, 1, 2, 2, 3])
         headers: dict[str, Any] = {}
         if self._maybe(0.2):
-            headers["h"] = self._random.choice([1, "x"])
+            headers["h"] = self._random.choice(VALUES)
         if self._maybe(0.1):
-            headers[self._random.choice(["CC", "BCC"])] = [self._name(FIRST_NAMES), "a"]
+            headers[self._random.choice(["CC", "BCC"])] = [self._name(FIRST_NAMES), "a", 1]
+        if self._maybe(0.1):
+            deaths = [self._death() for _ in range(self._random.randrange(4))]
+            headers["x-death"] = self._random.choice([deaths, deaths, deaths, [*deaths, 1], "never"])
         if headers:
             properties["headers"] = headers
         exchange, key = "", self._name(FIRST_NAMES)
@@ -150,6 +169,12 @@ class Program:
             exchange, key = self._name(EXCHANGES), self._random.choice(KEYS)
         body = bytes(self._random.choices(b"abc", k=self._random.randrange(5)))
         return [publish(exchange, key, body, mandatory=self._maybe(0.3), **properties)]
+
+    def _death(self) -> dict[str, Any]:
+        """Return what the publisher says of a death, which may be of one of the queues."""
+        reason = self._random.choice(["rejected", "expired", "maxlen"])
+        death = {"queue": self._name(FIRST_NAMES), "reason": reason, "exchange": "", "routing-keys": []}
+        return {**death, "count": self._random.randrange(3)} if self._maybe(0.7) else death
 
     def _get(self) -> list[Any]:
         return [get(self._name(FIRST_NAMES), no_ack=self._maybe(0.3))]
@@ -175,7 +200,7 @@ class Program:
         steps = (
             Queue.Purge(queue=self._name(FIRST_NAMES)), Basic.Recover(True), Confirm.Select(), Tx.Select(),
             Tx.Commit(), Tx.Rollback(), Basic.Qos(prefetch_count=2, global_=True),
-            amqp.Channel.Close(200, "", 0, 0),
+            amqp.Channel.Close(200, "", 0, 0), Stale(self._random.randint(1, 3)),
         )  # fmt: skip
         return [self._random.choice(steps)]
 
