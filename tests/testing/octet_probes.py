@@ -6,7 +6,6 @@ from struct import pack
 from typing import Any
 
 from probing import Octets
-from support.hello import HELLO
 
 from amqpcodec import rabbitmq as amqp
 
@@ -37,7 +36,7 @@ def tuned(*answer: int) -> bytes:
     return login("PLAIN", b"\0guest\0guest") + method(0, Connection.TuneOk(*answer))
 
 
-OPEN = HELLO + method(1, Channel.Open())
+OPEN = tuned(2047, 131072, 0) + method(0, Connection.Open("/")) + method(1, Channel.Open())
 PUBLISH = OPEN + method(1, Basic.Publish("", "q"))
 RETURNED = method(1, Basic.Publish("", "none", mandatory=True))
 DECLARE = Queue.Declare(queue="", exclusive=True, passive=True)

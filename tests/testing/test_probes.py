@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from probing import QUIET_SECONDS, clean, probe, stored
+from random_frames import main as differing_frames
 from random_programs import main as differing_programs
 from record_answers import ALL
 
@@ -58,3 +59,7 @@ def test_rabbitmq_answers_as_it_has(rabbitmq: str) -> None:
 
 def test_the_broker_does_with_random_programs_what_rabbitmq_does(rabbitmq: str) -> None:
     assert asyncio.run(differing_programs(rabbitmq, 0, PROGRAMS)) == 0
+
+
+def test_the_broker_does_with_random_frames_what_rabbitmq_does(rabbitmq: str) -> None:
+    assert asyncio.run(differing_frames(rabbitmq, 0, 2 * PROGRAMS)) == 0
