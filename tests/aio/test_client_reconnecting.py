@@ -177,7 +177,7 @@ async def test_calls_wait_within_their_time_while_there_is_no_connection(world: 
             asyncio.ensure_future(channel.publish(b"")),
             asyncio.ensure_future(channel.consume("q").__aenter__()),
         ]
-        await world.broker.listen()
+        world.broker.listen()
         assert await outcomes(*waiting) == ["ok"] * 4
 
 
@@ -239,7 +239,7 @@ async def test_a_consumer_that_was_left_meanwhile_does_not_come_back(world: Worl
         async with channel.consume("q"):
             world.broker.stop_listening()
             await cut(client, world.broker.peers[0])
-        await world.broker.listen()
+        world.broker.listen()
         await channel.call(world.amqp.Queue.Declare("q"))
     assert len(world.broker.received("basic.consume")) == 1
 
@@ -438,7 +438,7 @@ async def test_a_broker_that_is_down_for_a_while_is_waited_for(world: World) -> 
     entering = asyncio.ensure_future(world.client().__aenter__())
     done, _ = await asyncio.wait((entering,), timeout=0.03)
     assert not done
-    await world.broker.listen()
+    world.broker.listen()
     client = await entering
     await (await client.channel()).publish(b"")
     await client.close()

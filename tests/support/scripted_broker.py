@@ -155,8 +155,8 @@ class Peer:
 class Script(Faults):
     """Does what a test says with each method that comes."""
 
-    def __init__(self, broker: ScriptedBroker) -> None:
-        super().__init__(broker)
+    def __init__(self, broker: ScriptedBroker, dialect: ModuleType) -> None:
+        super().__init__(broker, dialect)
         self._scripted = broker
         self.armed = True
 
@@ -165,6 +165,20 @@ class Script(Faults):
         return isinstance(event, MethodReceived | MessageReceived | Settled) and self._scripted.react(
             session, event
         )
+
+
+class Unjudged:
+    """Hands all octets on: this broker sends what RabbitMQ does not, and so gets answers that it refuses."""
+
+    def __init__(self) -> None:
+        self._octets = b""
+
+    def feed(self, octets: Any) -> None:
+        self._octets += bytes(octets)
+
+    def next(self) -> bytes:
+        octets, self._octets = self._octets, b""
+        return octets
 
 
 class ScriptedBroker(Broker):
@@ -177,7 +191,7 @@ class ScriptedBroker(Broker):
 
     def __init__(self, amqp: ModuleType, tls: SSLContext | None = None) -> None:
         super().__init__(dialect=amqp, tls=tls)
-        self.faults = Script(self)
+        self.faults = Script(self, amqp)
         self.peers: list[Peer] = []
         self.log: list[Received] = []
         self._reactions: dict[tuple[str, int], Callable[[Any], object]] = {}
@@ -240,6 +254,7 @@ class ScriptedBroker(Broker):
 
     def came(self, session: Session) -> None:
         super().came(session)
+        session.stream._reader = Unjudged()
         self.peers.append(Peer(session))
         self.clock.call_soon(self._begun, self.peers[-1])
 

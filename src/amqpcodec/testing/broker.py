@@ -144,6 +144,7 @@ class Broker:
         self._context = self._make_context()
         self.listen()
         self._is_running = True
+        await self._listener.accepting()
 
     @on_the_loop
     def listen(self) -> None:

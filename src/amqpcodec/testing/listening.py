@@ -51,6 +51,11 @@ class Listener:
         )
         await self._server.start_serving()
 
+    async def accepting(self) -> None:
+        """Wait until the connections are accepted that have come since it was opened."""
+        if self._task is not None:
+            await self._task
+
     def close(self) -> None:
         """Take no more connections; those that are there stay."""
         if self._server is not None:
