@@ -206,18 +206,16 @@ class FrameReader:
         """Return whether a method on channel 0 goes on."""
         if ids not in self._known:
             raise HungUpError
-        if self._step == _RUNNING:
-            expected, state = (_CLOSE, _UPDATE_SECRET), "running"
-        else:
-            expected, state = (_HANDSHAKE[self._step],), "opening"
-        if ids not in expected:
+        is_running = self._step == _RUNNING
+        if ids not in ((_CLOSE, _UPDATE_SECRET) if is_running else (_HANDSHAKE[self._step],)):
+            state = "running" if is_running else "opening"
             raise RefusedError(CHANNEL_ERROR, f"unexpected method in connection state {state}", ids)
         if ids == _TUNE_OK:
             self._tune(self._octets[start + _IDS.size : end])
         self._step = min(self._step + 1, _RUNNING)
         return True
 
-    def _tune(self, arguments: bytes) -> None:
+    def _tune(self, arguments: bytearray) -> None:
         """Take a tune-ok, unless it is more than was offered. 0 stands for no limit: it is more than any."""
         if len(arguments) != _TUNING.size:
             raise HungUpError
@@ -317,7 +315,7 @@ def _out_of_order(ids: int, left: int | None) -> RefusedError:
     return RefusedError(UNEXPECTED_FRAME, text, ids)
 
 
-def _shown(kind: int, payload: bytes) -> str:
+def _shown(kind: int, payload: bytes | bytearray) -> str:
     """Return a frame as RabbitMQ's texts have it."""
     begin = payload[:_SNIPPET]
     which = "all octets" if len(payload) <= _SNIPPET else f"first {_SNIPPET} octets"

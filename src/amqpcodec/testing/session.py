@@ -128,13 +128,7 @@ class Session:
     def _on_other(self, event: Event) -> None:
         match event:
             case Settled(number, method, tags) if number in self.channels:
-                if not tags and method.delivery_tag:  # the connection knows it, from before a recover
-                    tag = method.delivery_tag
-                    raise AmqpPreconditionFailed(f"unknown delivery tag {tag}")
-                how = Queue.acknowledge
-                if type(method) is not self.amqp.Basic.Ack:
-                    how = Queue.requeue if method.requeue else Queue.reject  # type: ignore[attr-defined]
-                self.channels[number].settle(tags, how)
+                self._on_settled(self.channels[number], method, tags)
             case MethodReceived(number, method):
                 self._check_texts(number, method)
                 if number:
@@ -147,6 +141,14 @@ class Session:
                 self._forget(number)
             case Violation() | ConnectionClosed():
                 self.end()
+
+    def _on_settled(self, channel: Channel, method: Any, tags: tuple[int, ...]) -> None:
+        if not tags and method.delivery_tag:  # the connection knows it, from before a recover
+            raise AmqpPreconditionFailed(f"unknown delivery tag {method.delivery_tag}")
+        how = Queue.acknowledge
+        if type(method) is not self.amqp.Basic.Ack:
+            how = Queue.requeue if method.requeue else Queue.reject
+        channel.settle(tags, how)
 
     def _check_texts(self, number: int, method: Any) -> None:
         """Refuse short strings that are not UTF-8."""
