@@ -40,6 +40,7 @@ OPEN = tuned(2047, 131072, 0) + method(0, Connection.Open("/")) + method(1, Chan
 PUBLISH = OPEN + method(1, Basic.Publish("", "q"))
 RETURNED = method(1, Basic.Publish("", "none", mandatory=True))
 DECLARE = Queue.Declare(queue="", exclusive=True, passive=True)
+DECLARING = pack(">HHHB", 50, 10, 0, 1) + b"q\0"  # and a table
 FAILED = OPEN + method(1, Queue.Declare(queue="none", passive=True))  # by which the channel is closed
 ACCESS = pack(">HH", 30, 10) + b"\x05/data\x1f"
 
@@ -81,6 +82,13 @@ _CLOSED: dict[str, bytes] = {
     "a frame without its end": OPEN + frame(METHOD, 1, b"\0\x32\0\x0a", 0xCD),
     "a body without its end": PUBLISH + header(20) + frame(BODY, 1, b"x" * 20, 0),
     "a frame beyond frame-max": OPEN + pack(">BHI", METHOD, 1, 131073),
+    "more of a body than was announced": PUBLISH + header(1) + frame(BODY, 1, b"xyz") + method(1, DECLARE),
+    "arguments that are too short": OPEN + frame(METHOD, 1, pack(">HHB", 50, 10, 0)),
+    "arguments that are too long": OPEN + frame(METHOD, 1, pack(">HHB", 90, 10, 0)),
+    "an ack that is too short": OPEN + frame(METHOD, 1, pack(">HHB", 60, 80, 0)),
+    "a name that is too long": OPEN + frame(METHOD, 1, pack(">HHHB", 60, 40, 0, 5) + b"a"),
+    "a table beyond its frame": OPEN + frame(METHOD, 1, DECLARING + b"\0\0\0\x20\x01aV"),
+    "a close of the connection that is too short": OPEN + frame(METHOD, 0, pack(">HHB", 10, 50, 0)),
     "a name that is not UTF-8": OPEN + frame(METHOD, 1, pack(">HHH", 50, 10, 0) + NOT_UTF8 + bytes(5)),
     "a tag that is not UTF-8": OPEN + frame(METHOD, 1, pack(">HH", 60, 30) + NOT_UTF8 + bytes(1)),
     "a virtual host that is not UTF-8": tuned(2047, 131072, 0)
@@ -109,6 +117,8 @@ _SILENT: dict[str, bytes] = {
     "an unknown method": OPEN + frame(METHOD, 1, pack(">HH", 50, 99)),
     "an unknown class on a closed channel": OPEN + frame(METHOD, 7, pack(">HH", 99, 10)),
     "an unknown method on channel 0": OPEN + frame(METHOD, 0, pack(">HH", 10, 99)),
+    "a table with an unknown tag": OPEN + frame(METHOD, 1, DECLARING + b"\0\0\0\x04\x01aZ\0"),
+    "a table that ends amid a value": OPEN + frame(METHOD, 1, DECLARING + b"\0\0\0\x05\x01aI\0\0"),
     "PLAIN for another user": login("PLAIN", b"other\0guest\0guest"),
     "PLAIN for oneself": login("PLAIN", b"guest\0guest\0guest"),
     "PLAIN of one part": login("PLAIN", b"guest"),

@@ -96,6 +96,8 @@ class FrameReader:
         self._is_lost = False  # where the next frame begins
         self._state = ""  # of the connection, and a channel that is open: while nothing goes on they stay so
         self._open = 0
+        self._passed = b""  # what went on last, and how much before
+        self._before = 0
         # By channel, the method of a content that is not complete, and what is missing of its body: None
         # before its header.
         self._contents: dict[int, tuple[int, int | None]] = {}
@@ -118,10 +120,23 @@ class FrameReader:
         Raises:
             RefusedError, HungUpError: what comes next.
         """
-        at = self._greeting_octets() or self._frames_octets()
+        greeting = self._greeting_octets()
+        at = greeting or self._frames_octets()
         passed = bytes(self._octets[:at])
         del self._octets[:at]
+        if not greeting:
+            self._before += len(self._passed)
+            self._passed = passed
         return passed
+
+    def arguments_at(self, offset: int) -> bytes:
+        """Return the arguments of the method that has an octet of the stream, and has passed last."""
+        at, place = 0, offset - self._before
+        while True:
+            end = at + _FRAME.size + _FRAME.unpack_from(self._passed, at)[2]
+            if place <= end:
+                return self._passed[at + _FRAME.size + _IDS.size : end]
+            at = end + 1
 
     def _greeting_octets(self) -> int:
         """Return how many octets may go on that are of the protocol header."""
@@ -280,10 +295,10 @@ class FrameReader:
         ids, left = self._contents.get(channel, (0, None))
         if left is None:
             raise _out_of_order(ids, left)
-        if left <= size:
+        if left == size:
             return self._completes(channel)
-        self._contents[channel] = ids, left - size
-        return channel not in self._refused
+        self._contents[channel] = ids, left - size  # of more than was announced, the end never comes
+        return left > size and channel not in self._refused
 
     def _completes(self, channel: int) -> bool:
         """Return True for the end of a content that is taken."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._generated.codes import FRAME_ERROR, INTERNAL_ERROR, REPLY_NAMES
+from .._generated.codes import FRAME_ERROR, INTERNAL_ERROR, REPLY_NAMES, SYNTAX_ERROR
 from ..connection import (
     ChannelClosed,
     ConnectionClosed,
@@ -139,6 +139,8 @@ class Session:
                 self.send(0, self._start())
             case ChannelClosed(number) | Violation(number) if number:
                 self._forget(number)
+            case Violation(error=DecodeError() as error) if error.reply_code in (FRAME_ERROR, SYNTAX_ERROR):
+                self._refuse_undecodable(event)
             case Violation() | ConnectionClosed():
                 self.end()
 
@@ -356,6 +358,26 @@ class Session:
             self.close_channel(refusal.channel, *told)
         else:
             self.close(*told)
+
+    def _refuse_undecodable(self, violation: Violation) -> None:
+        """Say what RabbitMQ says of a method that cannot be decoded, in place of what the connection says."""
+        error: Any = violation.error
+        said = b"" if violation.to_send is None else self.amqp.encode_method(0, violation.to_send)
+        self.wire.write(self.connection.data_to_send().removesuffix(said))
+        if error.reply_code != FRAME_ERROR or not hasattr(self, "host"):  # the table in it, or a handshake
+            self.hang_up()
+            return
+        shown = ",".join(map(str, self.stream.arguments_at(error.offset)))
+        told = (
+            FRAME_ERROR,
+            fitting(f"FRAME_ERROR - cannot decode <<{shown}>>"),
+            error.class_id,
+            error.method_id,
+        )
+        if not error.channel:
+            told = INTERNAL_ERROR, "INTERNAL_ERROR", 0, 0
+        self.wire.write(self.amqp.encode_method(0, self.amqp.Connection.Close(*told)))
+        self.end()
 
     def hang_up(self) -> None:
         """End the connection without a word."""

@@ -153,6 +153,10 @@ class BrokerStream(AmqpStream):
         self.session.lost()
         super().connection_lost(exc)
 
+    def arguments_at(self, offset: int) -> bytes:
+        """Return the arguments of the method that has an octet of the stream, and has come last."""
+        return self._reader.arguments_at(offset)
+
     def expect_heartbeats(self, seconds: int, missed: int = 0) -> None:
         """Look after each interval whether the client has sent anything; end after two in which it has not.
 
