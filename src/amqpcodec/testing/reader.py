@@ -6,6 +6,7 @@ frames, at the numbers of methods, and at what has to follow what.
 
 from __future__ import annotations
 
+from functools import cache
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
@@ -36,16 +37,10 @@ _SNIPPET = 16  # octets of a frame in a text
 _LEAST = {_METHOD: 4, _CONTENT_HEADER: _HEADER.size, _BODY: 0, _HEARTBEAT: 0}  # octets of payloads
 
 # Methods by their ids, of which the class is the upper half.
-_START_OK, _TUNE_OK, _OPEN, _CLOSE, _CLOSE_OK, _UPDATE_SECRET = (
-    0xA000B,
-    0xA001F,
-    0xA0028,
-    0xA0032,
-    0xA0033,
-    0xA0046,
-)
-_HANDSHAKE = (_START_OK, _TUNE_OK, _OPEN)
-_OPENING, _RUNNING = 2, 3  # how many of these have come
+_HANDSHAKE = 0xA000B, 0xA001F, 0xA0028  # start-ok, tune-ok, open
+_TUNE_OK = _HANDSHAKE[1]
+_CLOSE, _CLOSE_OK, _UPDATE_SECRET = 0xA0032, 0xA0033, 0xA0046
+_OPENING, _RUNNING = 2, 3  # how many of the handshake have come
 _OPEN_CHANNEL, _FLOW, _PUBLISH = 0x14000A, 0x140014, 0x3C0028
 _ACCESS_REQUEST = 0x1E000A  # the dialects that have confirms lack it
 _ACCESS_REQUEST_OK = b"\0\x1e\0\x0b\0\x01"
@@ -102,12 +97,7 @@ class FrameReader:
         # before its header.
         self._contents: dict[int, tuple[int, int | None]] = {}
         self._refused: dict[int, RefusedError] = {}  # of those, what is said once they have come
-        known = {ids_of(cls.spec): cls.spec.name for cls in session.amqp.METHODS.values()}
-        self._known = frozenset((*known, _ACCESS_REQUEST))
-        self._taken = frozenset((_ACCESS_REQUEST, *(ids for ids, name in known.items() if name in _TAKEN)))
-        self._carrying = frozenset(
-            ids_of(cls.spec) for cls in session.amqp.METHODS.values() if cls.spec.content
-        )
+        self._known, self._taken, self._carrying = _methods_of(session.amqp)
 
     def feed(self, octets: Any) -> None:
         """Take octets of the client."""
@@ -307,6 +297,15 @@ class FrameReader:
         if refusal is not None:
             raise refusal
         return True
+
+
+@cache
+def _methods_of(amqp: Any) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
+    """Return the ids of all methods, of those that clients may send, and of those that carry a content."""
+    specs = [cls.spec for cls in amqp.METHODS.values()]
+    taken = [ids_of(spec) for spec in specs if spec.name in _TAKEN]
+    carrying = frozenset(ids_of(spec) for spec in specs if spec.content)
+    return frozenset((_ACCESS_REQUEST, *map(ids_of, specs))), frozenset((_ACCESS_REQUEST, *taken)), carrying
 
 
 def ids_of(spec: Any) -> int:
