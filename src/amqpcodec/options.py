@@ -257,7 +257,7 @@ class _SparkInput(TypedDict, total=False):
     ]
 
 
-class _SparkRecordings(TypedDict, total=False):
+class _Rotated(TypedDict, total=False):
     rotated: Annotated[
         Literal["auto", "true", "false"],
         Option(
@@ -276,6 +276,9 @@ class _SparkRecordings(TypedDict, total=False):
             "name without what it matches",
         ),
     ]
+
+
+class _SparkRecordings(_Rotated, total=False):
     stitch: Annotated[
         bool, Option(Flag(), True, "whether connections go on from one part of a recording to the next")
     ]
@@ -558,7 +561,7 @@ _Place = TypedDict(
 )
 
 
-class ReplayOptions(_Names, _Place, total=False):
+class ReplayOptions(_Rotated, _Names, _Place, total=False):
     """Options of ``amqpcodec replay``, beside those of `FrameOptions`."""
 
     speed: Annotated[

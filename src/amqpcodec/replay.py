@@ -21,7 +21,7 @@ from . import rabbitmq as amqp
 from ._kernel.wire import BODY, ENVELOPE_SIZE, HEADER, METHOD
 from ._options import takes
 from .aio import Backoff, Client, NackedError, ReturnedError, UncertainReturnError
-from .capture import CLIENT_TO_SERVER, CapturedFrame, Fault, read_frames
+from .capture import CLIENT_TO_SERVER, CapturedFrame, Endpoint, Fault, read_frames
 from .connection import Address
 from .errors import AmqpError
 from .options import FrameOptions
@@ -36,14 +36,17 @@ _OPEN_OCTETS = 1 << 30  # of bodies that are not complete: of more, the oldest a
 _WINDOW = 500  # messages of a channel that may wait for their confirms
 _BASIC = amqp.BasicProperties.spec.class_id
 
+# The two ends of a connection, and a channel. Numbers of connections begin again with each recording.
+Place = tuple[Endpoint | None, Endpoint | None, int]
+
 
 @dataclass(frozen=True, slots=True)
 class CapturedPublish:
     """One message that a client of a capture has published.
 
     Attributes:
-        number: which one in the capture, from 1.
-        place: its connection and channel.
+        number: which one of all that are read, from 1.
+        place: the client, the server and the channel.
         time_ns: when the client had sent all of it; nanoseconds since 1970, None where that is not known.
         exchange, routing_key, mandatory: as in basic.publish.
         properties: as octets.
@@ -51,7 +54,7 @@ class CapturedPublish:
     """
 
     number: int
-    place: tuple[int, int]
+    place: Place
     time_ns: int | None
     exchange: str
     routing_key: str
@@ -72,7 +75,7 @@ class _Open:
 
 
 class PublishReader:
-    """Puts together what clients publish.
+    """Puts together what clients publish, in one recording or several.
 
     Attributes:
         incomplete: messages so far of which the capture has not all frames.
@@ -108,21 +111,22 @@ class PublishReader:
         elif found.left == 0:
             del self._open[place]
             self._octets -= found.octets
-            return self._complete(found, place, item.time_ns)
+            return self._complete(found, item)
         while self._octets > _OPEN_OCTETS:
             self._drop(next(iter(self._open)))
         return None
 
     def finish(self) -> None:
-        """Take the end of a capture."""
+        """Take the end of a recording; another one may follow."""
         for place in list(self._open):
             self._drop(place)
 
-    def _complete(self, found: _Open, place: tuple[int, int], time_ns: int | None) -> CapturedPublish:
+    def _complete(self, found: _Open, last: CapturedFrame) -> CapturedPublish:
         self._count += 1
         method, body = found.method, b"".join(found.pieces)
+        place = last.connection.client, last.connection.server, last.frame.channel
         return CapturedPublish(
-            self._count, place, time_ns, method.exchange, method.routing_key, bool(method.mandatory),
+            self._count, place, last.time_ns, method.exchange, method.routing_key, bool(method.mandatory),
             found.properties, body,
         )  # fmt: skip
 
@@ -158,20 +162,22 @@ def _adds(found: _Open, item: CapturedFrame) -> bool:
 
 
 @takes(FrameOptions)
-def read_publishes(file: Source, **options: Unpack[FrameOptions]) -> Iterator[CapturedPublish]:
-    """Return what the clients of a capture have published, in the order in which it was complete.
+def read_publishes(
+    files: Source | Iterable[Source], **options: Unpack[FrameOptions]
+) -> Iterator[CapturedPublish]:
+    """Return what the clients of a recording have published, in the order in which it was complete.
 
     Messages of which frames are missing are left out; `PublishReader` counts them.
 
     Args:
-        file: as for `capture.read_frames`.
+        files: as for `capture.read_frames`.
         options: those of `FrameOptions`.
 
     Raises:
         CaptureError, OSError: as `capture.read_frames`.
     """
     reader = PublishReader()
-    for item in read_frames(file, **options):
+    for item in read_frames(files, **options):
         publish = reader.feed(item)
         if publish is not None:
             yield publish
@@ -229,7 +235,7 @@ class Replayer:
         self._speed = speed
         self.report = ReplayReport()
         self._channels: list[Channel] = []
-        self._places: dict[tuple[int, int], int] = {}
+        self._places: dict[Place, int] = {}
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self._begun: tuple[int, float] | None = None
 
@@ -279,7 +285,7 @@ class Replayer:
         self._waiting[publish.number] = confirmed
         confirmed.add_done_callback(partial(self._settled, publish.number, len(publish.body)))
 
-    async def _channel(self, place: tuple[int, int]) -> Channel:
+    async def _channel(self, place: Place) -> Channel:
         """Return the channel for messages of a channel of the capture: always the same."""
         at = self._places.setdefault(place, len(self._places) % _CHANNELS)
         if at == len(self._channels):

@@ -23,6 +23,7 @@ def frames(path: str) -> Iterator[str]:
             case capture.Fault():
                 assert_type(item.connection, capture.Connection | None)
                 yield assert_type(item.message, str)
+    yield str(len([*capture.read_frames([path, path + "1"])]))  # of one recording
     raw: Iterator[capture.Item] = capture.read_raw_frames(path, direction=capture.SERVER_TO_CLIENT)
     yield str(len([*raw]))
 

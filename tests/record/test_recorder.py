@@ -18,10 +18,10 @@ import pytest
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.capture import CapturedFrame, Endpoint, Fault, read_frames, read_packets, read_segments
+from amqpcodec.capture.series import series
 from amqpcodec.capture.source import ByteSource
 from amqpcodec.capture.writing import LARGE_SEGMENT, Conversation, PacketWriter
 from amqpcodec.record import Recorder
-from amqpcodec.spark.series import series
 
 CLIENT, SERVER = ("10.0.0.1", 40001), ("10.0.0.9", 5671)
 HEARTBEAT = amqp.encode_heartbeat()

@@ -6,11 +6,14 @@ import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import pytest
+from support.rotations import records, rotated
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec import replay
@@ -182,7 +185,7 @@ async def test_bodies_that_are_never_complete_are_not_kept_without_end(
         conversation.send(0, message("q", bytes(5000), 4)[-2508:], 5)
     reader = PublishReader()
     found = list(filter(None, map(reader.feed, read_frames(str(path)))))
-    assert ([each.place[1] for each in found], reader.incomplete) == ([4], 2)
+    assert ([each.place[2] for each in found], reader.incomplete) == ([4], 2)
     reader.finish()
     assert (reader.incomplete, reader._octets) == (3, 0)
 
@@ -340,3 +343,94 @@ def test_what_cannot_be_used_is_said(
 ) -> None:
     _, err = run(capsys, *(each.format(path=orders) for each in arguments), code=2)
     assert message in err
+
+
+# -- a recording in several files
+
+
+def rotate(folder: Path, connections: int = 3, messages: int = 4) -> tuple[list[Path], list[CapturedPublish]]:
+    """Write a recording whose files end within messages, and begin with other connections each.
+
+    Returns the files in their order, and the messages of the recording as a single file.
+    """
+    file = BytesIO()
+    writer = PacketWriter(file)
+    ends = [Endpoint(bytes((10, 0, 0, 1)), 40001 + each) for each in range(connections)]
+    server = Endpoint(bytes((10, 0, 0, 9)), 5672)
+    talks = [Conversation(writer, end, server, at, at + 1) for at, end in enumerate(ends)]
+    for talk in talks:
+        talk.send(0, amqp.protocol_header(), 10)
+    time_ns = SECOND
+    for number in range(messages):
+        turn = talks[number % connections :] + talks[: number % connections]
+        parts = [message("q", b"%d of %d" % (number, talks.index(talk))) for talk in turn]
+        for half in (slice(0, 40), slice(40, None)):
+            for talk, octets in zip(turn, parts, strict=True):
+                time_ns += SECOND // 1000
+                talk.send(0, octets[half], time_ns)
+    whole = list(read_publishes(BytesIO(file.getvalue())))
+    half_round = 2 * connections  # packets: octets and their acknowledgement
+    end = len(records(file.getvalue()))
+    cuts = [end - (2 * each + 1) * half_round for each in range(messages - 1, -1, -1)]
+    paths = [folder / f"trace_{at:05d}_20261127101500.pcap" for at in range(1, len(cuts) + 2)]
+    for path, octets in zip(paths, rotated(file.getvalue(), cuts), strict=True):
+        path.write_bytes(octets)
+    return paths, whole
+
+
+def test_the_files_of_a_recording_are_one(tmp_path: Path) -> None:
+    paths, whole = rotate(tmp_path)
+    assert len(whole) == 12
+    assert list(read_publishes(map(str, paths))) == whole
+    assert [list(read_publishes(str(path))) for path in paths] == [[]] * 5  # each has halves alone
+
+
+def test_a_replay_of_a_rotated_recording_keeps_the_order_of_each_channel(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, whole = rotate(tmp_path)
+    with running_broker() as broker:
+        asyncio.run(declare(broker.url, "q"))
+        with Recorder(tmp_path / "again.pcap") as recorder, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(replay, "Client", partial(Client, record=recorder))
+            run(capsys, "--speed", "max", *reversed(paths), broker.url)
+    assert by_place(list(read_publishes(str(tmp_path / "again.pcap")))) == by_place(whole)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names", "count"),
+    [
+        ([], "", 12), (["--rotated", "false"], "", 0), ([], "abcde", 0), (["--rotated", "true"], "abcde", 12),
+        (["--series-pattern", "[a-z]"], "abcde", 12),
+    ],
+)  # fmt: skip
+def test_names_and_options_say_which_files_are_one_recording(
+    arguments: list[str], names: str, count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, _ = rotate(tmp_path)
+    paths = [path.rename(tmp_path / f"{name}.pcap") for path, name in zip(paths, names, strict=False)] or paths
+    out, err = run(capsys, "--dry-run", *arguments, *paths, "amqp://nowhere.invalid", code=0 if count else 1)
+    assert out.startswith(f"would publish {count} messages")
+    assert ("left out: 12 messages" in err) == (not count)
+
+
+def test_a_file_that_is_named_twice_is_published_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, _ = rotate(tmp_path)
+    out, _ = run(capsys, "--dry-run", *paths, *paths, "amqp://nowhere.invalid")
+    assert out.startswith("would publish 24 messages, ")
+    assert " of 3 channels" in out
+
+
+def test_a_file_that_cannot_be_read_ends_a_replay_that_says_where_it_was(
+    orders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.pcap"
+    other.write_bytes(b"no capture")
+    with running_broker() as broker:
+        asyncio.run(declare(broker.url, "q0", "q1"))
+        out, err = run(capsys, "--speed", "max", orders, other, broker.url, code=2)
+    assert out == "6 messages, 6 bytes published and confirmed\n"
+    assert f"{str(other)!r}: neither pcap nor pcapng" in err
+    assert "without it, --from 7 goes on" in err

@@ -28,11 +28,11 @@ from support.followed import (
 )
 from support.rotations import records
 
+from amqpcodec.capture.series import natural
 from amqpcodec.spark import positions
 from amqpcodec.spark.chains import UnstitchedWarning
 from amqpcodec.spark.notices import BadFileWarning
 from amqpcodec.spark.positions import Position, Step
-from amqpcodec.spark.series import natural
 
 NAMES: dict[str, Callable[[int, int], str]] = {
     "numbers": lambda who, at: f"rabbit{who}_{at}.pcap",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Unpack
+from typing import Unpack
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from .._columns.schemas import stream_table
 from .._columns.text import clean
 from .._options import select, takes
 from ..capture import ByteSource, Source, raw_events
+from ..capture.source import each_of
 from ..errors import AmqpError
 from ..options import (
     DIALECT,
@@ -59,8 +60,7 @@ class CaptureReader:
         columns: Iterable[str] | None,
         decoding: Decoding,
     ) -> None:
-        single = isinstance(files, (str, os.PathLike, ByteSource)) or hasattr(files, "read")
-        self._files: tuple[Any, ...] = (files,) if single else tuple(files)  # type: ignore[arg-type]
+        self._files = tuple(each_of(files))
         self._table = table
         self._feed = feed
         self._columns = decoding.columns(table, columns)

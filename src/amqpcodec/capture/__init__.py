@@ -16,9 +16,9 @@ each layer keeps is bounded.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO, Unpack
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Unpack
 
 from .. import _backend
 from .._options import select, takes
@@ -44,7 +44,7 @@ from .model import (
     Segment,
 )
 from .network import read_segments, tcp_segment
-from .source import ByteSource
+from .source import ByteSource, Source, opened
 
 if TYPE_CHECKING:
     from .events_py import read_events
@@ -86,33 +86,28 @@ __all__ = [
 
 _CHUNK = 1 << 16
 
-Source = str | os.PathLike[str] | BinaryIO | ByteSource
-
-
 @takes(FrameOptions)
-def read_frames(file: Source, **options: Unpack[FrameOptions]) -> Iterator[Item]:
-    """The AMQP frames of every TCP connection in a capture, in the order in which they were completed.
+def read_frames(files: Source | Iterable[Source], **options: Unpack[FrameOptions]) -> Iterator[Item]:
+    """The AMQP frames of every TCP connection in a recording, in the order in which they were completed.
 
     Args:
-        file: path or binary file object of a pcap or pcapng file, or either in gzip or Zstandard.
+        files: path or binary file object of a pcap or pcapng file, or either in gzip or Zstandard; or
+            several, which one recorder has written one after the other. Connections go on from file to file,
+            and packets are counted over all of them.
         options: those of `FrameOptions`.
 
     Yields:
         `CapturedFrame`, and `Fault` for what is missing, lost or in error; reading goes on behind it.
 
     Raises:
-        CaptureError: the file is not a capture, or is damaged before its first packet.
-        OSError: the file cannot be opened or read.
+        CaptureError: a file is not a capture, or is damaged before its first packet.
+        OSError: a file cannot be opened or read.
         TypeError, ValueError: an option that cannot be, such as a dialect that there is not.
     """
-    source = file if isinstance(file, ByteSource) else ByteSource(file)
-    try:
-        events = read_events(source, StreamTracker(**select(TrackingOptions, options)))
+    with closing(opened(files)) as sources:
+        events = read_events(sources, StreamTracker(**select(TrackingOptions, options)))
         report_foreign = options["port"] is not None
         yield from read_items(events, report_foreign=report_foreign, **select(DecodingOptions, options))
-    finally:
-        if source is not file:
-            source.close()
 
 
 @takes(RawFrameOptions)
@@ -125,12 +120,9 @@ def read_raw_frames(file: Source, **options: Unpack[RawFrameOptions]) -> Iterato
 
     Results and errors are those of `read_frames`. Packets and times are None.
     """
-    source = file if isinstance(file, ByteSource) else ByteSource(file)
-    try:
-        yield from read_items(raw_events(source, options["direction"]), **select(DecodingOptions, options))
-    finally:
-        if source is not file:
-            source.close()
+    with closing(opened(file)) as sources:
+        events = raw_events(next(sources), options["direction"])
+        yield from read_items(events, **select(DecodingOptions, options))
 
 
 def raw_events(source: ByteSource, direction: int = CLIENT_TO_SERVER) -> Iterator[Event | Fault]:

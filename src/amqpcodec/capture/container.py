@@ -11,6 +11,7 @@ from .source import ByteSource, Octets
 
 Reader = PcapReader | PcapngReader
 MAX_RECORD = 64 * 1024 * 1024  # far above any link layer's packet, far below what a damaged length can say
+_FIRST_PACKETS = 16  # faults that may come before the first packet with a time
 
 
 def read_packets(source: ByteSource, *, max_record_bytes: int = MAX_RECORD) -> Iterator[Packet | Fault]:
@@ -65,6 +66,17 @@ def packets(
         yield found
         if isinstance(found, Packet):
             last_read = found.number
+
+
+def first_time(source: ByteSource) -> int | None:
+    """Return when the first packet of a capture came, in nanoseconds; None if that is not known."""
+    try:
+        for _, found in zip(range(_FIRST_PACKETS), packets(source), strict=False):
+            if isinstance(found, Packet) and found.time_ns is not None:
+                return found.time_ns
+    except CaptureError:
+        pass  # reported when the file is read
+    return None
 
 
 def container(source: ByteSource) -> bytes:

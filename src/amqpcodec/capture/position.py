@@ -118,17 +118,20 @@ class FilePosition:
         return position
 
 
-def read_part(source: ByteSource, position: FilePosition, end: int | None) -> Iterator[Segment | Fault]:
+def read_part(
+    source: ByteSource, position: FilePosition, end: int | None, max_record_bytes: int = MAX_RECORD
+) -> Iterator[Segment | Fault]:
     """The TCP segments from a position in a capture on.
 
     Args:
         source: the file, at that position.
         position: moves behind the last record once the iterator is exhausted.
         end: only records that end by this octet of the file are read; None for all.
+        max_record_bytes: see `read_packets`.
     """
     if position.ended:
         return
-    reader = position.reader(source, MAX_RECORD)
+    reader = position.reader(source, max_record_bytes)
     for found in packets(source, reader, last_read=position.last_read, end=end):
         if isinstance(found, Packet):
             position.last_read = found.number

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Generator, Iterable
 from types import TracebackType
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, cast
 
 from .inflate import Inflated, compression
 
@@ -138,6 +139,30 @@ class ByteSource:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+Source = str | os.PathLike[str] | BinaryIO | ByteSource
+
+
+def each_of(files: Source | Iterable[Source]) -> Iterable[Source]:
+    """Return several files as they are, and a single one as several."""
+    if isinstance(files, (str, bytes)) or hasattr(files, "read") or not isinstance(files, Iterable):
+        return (cast(Source, files),)
+    return files
+
+
+def opened(files: Source | Iterable[Source]) -> Generator[ByteSource]:
+    """Yield files as sources, each opened when it is its turn, and closed behind it if it was opened here.
+
+    Raises:
+        OSError, TypeError: as for `ByteSource`.
+    """
+    for file in each_of(files):
+        if isinstance(file, ByteSource):
+            yield file
+        else:
+            with ByteSource(file) as source:
+                yield source
 
 
 class _Counted(io.RawIOBase):

@@ -8,11 +8,14 @@ import glob
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from select import select
 from typing import Any, BinaryIO, cast
 
-from ..capture import CaptureError
+from ..capture import ByteSource, CaptureError
+from ..capture.container import first_time
+from ..capture.series import natural, series
 from ..options import AMQP_PORT
 from . import output
 from .parsing import nearest
@@ -47,6 +50,56 @@ def expanded(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         found = [] if os.path.lexists(name) else sorted(glob.glob(name, recursive=True))
         yield from found or (name,)
+
+
+class Recording:
+    """The files that one recorder has written, opened one after the other.
+
+    Attributes:
+        names: of the files.
+        name: of the file that was opened last.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names, self.name = names, names[0]
+
+    def __iter__(self) -> Iterator[BinaryIO]:
+        for name in self.names:
+            self.name = name
+            with open_file(name) as file:
+                yield file
+
+
+def recordings(names: Iterable[str], rotated: str, pattern: str | None) -> list[Recording]:
+    """Return the recordings that names and patterns mean: the files of a series, in the order of their times.
+
+    A file that is named again begins another recording. A pipe is one of its own, since it cannot be read
+    twice.
+
+    Args:
+        names: of files, and patterns.
+        rotated, pattern: as for `series`.
+
+    Raises:
+        OSError: a file of a series cannot be opened or read.
+    """
+    found: dict[tuple[str, int], list[str]] = {}
+    seen: Counter[str] = Counter()
+    for name in expanded(names):
+        own = not os.path.isfile(name)
+        of = name if own else series(os.path.normpath(name).replace(os.sep, "/"), rotated, pattern)
+        found.setdefault((of, seen[name]), []).append(name)
+        seen[name] += 1
+    return [Recording(_in_order(each)) for each in found.values()]
+
+
+def _in_order(names: list[str]) -> list[str]:
+    """Files of a series by the times of their first packets, and their names where times do not differ."""
+    times = {}
+    for name in names if len(names) > 1 else ():
+        with open_file(name) as file:
+            times[name] = first_time(ByteSource(file)) or 0
+    return sorted(names, key=lambda name: (times.get(name), natural(name)))
 
 
 def is_read(out: str, names: Iterable[str]) -> bool:

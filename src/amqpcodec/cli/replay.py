@@ -18,7 +18,7 @@ from .options import add_options, add_own_options, given
 from .rendering import escaped
 
 if TYPE_CHECKING:
-    from ..replay import CapturedPublish, PublishReader, ReplayReport
+    from ..replay import CapturedPublish, Place, ReplayReport
 
 _MOST = 20  # exchanges, or runs of numbers, in a line
 
@@ -44,23 +44,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Replay every file; gives the exit code."""
     import asyncio
 
-    from ..replay import PublishReader, Replayer
+    from ..replay import Replayer
 
-    reader = PublishReader()
     try:
         replayer = Replayer(arguments.url, speed=_speed(arguments.speed), drop_user_id=arguments.drop_user_id)
-        publishes = _chosen(_read(arguments, reader), arguments)
+        source = _Source(arguments)
+        publishes = _chosen(source, arguments)
         if arguments.dry_run:
             _describe(publishes)
-            return _incomplete(reader, EXIT_OK)
-        asyncio.run(replayer.run(publishes))
+        else:
+            asyncio.run(replayer.run(publishes))
     except (AmqpError, OSError, ValueError) as error:
         output.complain(inputs.reason(error))
         return EXIT_UNUSABLE
     except KeyboardInterrupt:
         _report(replayer.report)
         return EXIT_INTERRUPTED
-    return _incomplete(reader, _report(replayer.report))
+    code = EXIT_OK if arguments.dry_run else _report(replayer.report)
+    return max(code, source.report())
 
 
 def _speed(text: str) -> float | None:
@@ -76,18 +77,54 @@ def _speed(text: str) -> float | None:
     return speed
 
 
-def _read(arguments: argparse.Namespace, reader: PublishReader) -> Iterator[CapturedPublish]:
-    """The messages of one file after the other."""
-    for name in inputs.expanded(arguments.files):
+class _Source:
+    """The messages of captures, one recording after the other. It ends at a file that cannot be read.
+
+    Args:
+        arguments: those of the command.
+
+    Raises:
+        ValueError: a file of a series cannot be read.
+    """
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        from ..replay import PublishReader
+
+        self._options = given(arguments, FrameOptions)
+        self._reader = PublishReader()
+        self._last = 0
+        self._unread = ""  # why reading has ended early
         try:
-            with inputs.open_file(name) as file:
-                for item in capture.read_frames(file, **given(arguments, FrameOptions)):
-                    publish = reader.feed(item)
+            self._recordings = inputs.recordings(
+                arguments.files, arguments.rotated, arguments.series_pattern
+            )
+        except OSError as error:
+            raise ValueError(f"{error.filename!r}: {inputs.unreadable(error)}") from error
+
+    def __iter__(self) -> Iterator[CapturedPublish]:
+        for files in self._recordings:
+            try:
+                for item in capture.read_frames(files, **self._options):
+                    publish = self._reader.feed(item)
                     if publish is not None:
                         yield publish
-                reader.finish()
-        except (capture.CaptureError, OSError) as error:
-            raise ValueError(f"{name!r}: {inputs.unreadable(error)}") from error
+                        self._last = publish.number
+            except (capture.CaptureError, OSError) as error:
+                self._unread = f"{files.name!r}: {inputs.unreadable(error)}"
+            self._reader.finish()
+            if self._unread:
+                return
+
+    def report(self) -> int:
+        """Say what could not be read, and what the captures have in part alone; gives the exit code."""
+        if self._unread:
+            onward = f"; without it, --from {self._last + 1} goes on" if self._last else ""
+            output.complain(f"{self._unread}{onward}")
+        if self._reader.incomplete:
+            output.complain(f"left out: {self._reader.incomplete} messages of which the capture lacks frames")
+        if self._unread:
+            return EXIT_UNUSABLE
+        return EXIT_FAULTS if self._reader.incomplete else EXIT_OK
 
 
 def _chosen(publishes: Iterable[CapturedPublish], arguments: argparse.Namespace) -> Iterator[CapturedPublish]:
@@ -108,7 +145,7 @@ def _describe(publishes: Iterable[CapturedPublish]) -> None:
     """Print what would be published."""
     exchanges: Counter[str] = Counter()
     users: Counter[str] = Counter()
-    places: set[tuple[int, int]] = set()
+    places: set[Place] = set()
     times: list[int] = []
     octets = 0
     for each in publishes:
@@ -157,10 +194,3 @@ def _runs(numbers: list[int]) -> str:
         runs.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
     return ", ".join(runs)
 
-
-def _incomplete(reader: PublishReader, code: int) -> int:
-    """Say how many messages the capture has in part alone; gives the exit code."""
-    if not reader.incomplete:
-        return code
-    output.complain(f"left out: {reader.incomplete} messages of which the capture lacks frames")
-    return EXIT_FAULTS

@@ -16,8 +16,8 @@ from math import inf
 from operator import methodcaller
 from typing import NamedTuple
 
+from ..capture.series import natural, serials
 from .files import File, side_by_side
-from .series import natural, serials
 
 _SHOWN = 8  # names in a warning
 _CLOSE = 10  # a pause so many times as long as another may be its rival

@@ -15,7 +15,8 @@ from pyarrow import ArrowInvalid, fs
 
 from .._kernel.framing import MORE, WHOLE, frame_at, type_mask
 from .._kernel.wire import BODY, HEADER, HEARTBEAT, METHOD, OVERHEAD
-from ..capture import ByteSource, CaptureError, Packet, read_packets
+from ..capture import ByteSource, read_packets
+from ..capture.container import first_time
 from ..capture.pcap import MAGICS
 from ..capture.pcapng import SECTION_HEADER
 from .progress import shown
@@ -31,7 +32,6 @@ _FRAME_TYPES = type_mask((METHOD, HEADER, BODY, HEARTBEAT))
 _SIZE_LIMIT = (1 << 24) - OVERHEAD  # octets of the payload of the first frame
 _LOOKERS = 16  # files that are looked at side by side, where looking is waiting for a network
 _KNOWN_BY = 4096  # octets at the start of a file: one that is written again has packets of other times there
-_FIRST_PACKETS = 16  # faults that may come before the first packet with a time
 
 Looked = TypeVar("Looked")
 Found = TypeVar("Found")
@@ -247,7 +247,7 @@ def _look(path: str, size: int | None, kind: str, times: bool) -> File:
                 f"{path!r} is neither a capture nor a stream of frames; leave it out, by pathGlobFilter or "
                 "badFiles, or say what it is by the option input"
             )
-        first = _first_time(source) if times and found == "capture" else None
+        first = first_time(source) if times and found == "capture" else None
         return File(path, octets, found, bool(source.compression), first)
 
 
@@ -265,16 +265,6 @@ def _kind(source: ByteSource) -> str:
     if status == WHOLE:
         return "stream"
     return "" if head or source.fault else "empty"
-
-
-def _first_time(source: ByteSource) -> int | None:
-    try:
-        for _, found in zip(range(_FIRST_PACKETS), read_packets(source), strict=False):
-            if isinstance(found, Packet) and found.time_ns is not None:
-                return found.time_ns
-    except CaptureError:
-        pass  # reported when the file is read
-    return None
 
 
 def _globbed(system: Any, pattern: str) -> list[Any]:

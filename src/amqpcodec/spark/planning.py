@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeVar
 
 from pyspark.sql.datasource import InputPartition
 
+from ..capture.series import natural, series
 from ..options import SparkReadOptions
 from .chains import UnstitchedWarning, chains, unstitched
 from .files import File, listed, recognised
-from .series import natural, series
 
 _LEAST = 4 << 20  # octets for a task: as many as Spark reads in the time in which it begins one
 _MOST_OF_FILE, _MOST_TOGETHER = 256 << 20, 1 << 30  # unless options say others

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from .series import natural, series, uncompressed
+from ..capture.series import natural, series, uncompressed
 
 _NAMED = 1024
 Sizes = dict[str, int | None]  # octets by path, in the order of the series; None of what is no file

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pyspark")
-
-from amqpcodec.spark.series import natural, series
+from amqpcodec.capture.series import natural, series
 
 # Names of one recorder each, in the order in which it writes them.
 RECORDERS = {
