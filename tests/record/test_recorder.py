@@ -265,9 +265,12 @@ class Disk:
         self.free: int | None = None
         self.hangs = threading.Event()
         self.hangs.set()
+        self.turns: threading.Semaphore | None = None  # how often it writes
 
     def __call__(self, file: int, octets: Any) -> int:
         self.hangs.wait(20)
+        if self.turns is not None:
+            self.turns.acquire(timeout=20)
         if self.error is not None and not self.free:
             raise OSError(self.error, os.strerror(self.error))
         taken = len(octets) if self.free is None else min(self.free, len(octets))
@@ -382,7 +385,9 @@ def test_a_connection_of_which_nothing_is_recorded_is_counted(disk: Disk, tmp_pa
     assert len(recorded) <= done.connections - done.missing_connections
 
 
-def test_a_long_gap_is_written_in_parts_which_take_no_time(disk: Disk, tmp_path: Path) -> None:
+def test_behind_a_long_gap_nothing_more_is_missing(
+    disk: Disk, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "trace.pcap"
     with Recorder(path, queue_bytes=200_000) as recorder:
         connection = recorder.open(CLIENT, SERVER)
@@ -393,10 +398,37 @@ def test_a_long_gap_is_written_in_parts_which_take_no_time(disk: Disk, tmp_path:
             connection.data(0, large)
         disk.hangs.set()
         wait_until(lambda: recorder._queued == 0)
-        for _ in range(40):
+        missing = recorder.stats().missing
+        for _ in range(3):
             connection.data(0, BODY)
             wait_until(lambda: recorder._queued == 0)
         connection.close()
-    gaps = [each for each in faults(path) if each.kind == "gap"]
-    assert sum(each.length for each in gaps) == recorder.stats().missing > 16 << 20
-    assert isinstance(items(path)[-1], CapturedFrame)
+    assert recorder.stats().missing == missing > 16 << 20
+    assert sum(each.length for each in faults(path) if each.kind == "gap") == missing
+    assert len(frames(path)[-9:]) == 9
+    assert frames(path)[-1].offset + len(frames(path)[-1].octets) == missing + recorder.stats().recorded
+    assert [each.levelname for each in caplog.records] == ["WARNING"] * 2
+
+
+def test_a_disk_that_is_slow_for_long_is_said_once(
+    disk: Disk, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns = disk.turns = threading.Semaphore(0)
+    with Recorder(tmp_path / "trace.pcap", queue_bytes=1 << 18, rotate_bytes=1024) as recorder:
+        connection = recorder.open(CLIENT, SERVER)
+        turns.release()
+        wait_until(lambda: recorder._queued == 0)
+        record_until_missing(recorder, connection)
+        for _ in range(5):
+            waiting, missing = recorder._queued, recorder.stats().missing
+            turns.release()
+            wait_until(lambda before=waiting: recorder._queued < before)
+            connection.data(0, BODY)
+            connection.data(0, BODY)
+            assert recorder.stats().missing == missing + len(BODY)
+        turns.release(100)
+        wait_until(lambda: recorder._queued == 0)
+    assert [each.message.split(": ")[1][:14] for each in caplog.records] == [
+        "not all is rec",
+        "recording goes",
+    ]

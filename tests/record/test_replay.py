@@ -408,7 +408,8 @@ def test_names_and_options_say_which_files_are_one_recording(
     arguments: list[str], names: str, count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths, _ = rotate(tmp_path)
-    paths = [path.rename(tmp_path / f"{name}.pcap") for path, name in zip(paths, names, strict=False)] or paths
+    if names:
+        paths = [path.rename(tmp_path / f"{name}.pcap") for path, name in zip(paths, names, strict=True)]
     out, err = run(capsys, "--dry-run", *arguments, *paths, "amqp://nowhere.invalid", code=0 if count else 1)
     assert out.startswith(f"would publish {count} messages")
     assert ("left out: 12 messages" in err) == (not count)

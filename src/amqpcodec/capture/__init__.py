@@ -86,6 +86,7 @@ __all__ = [
 
 _CHUNK = 1 << 16
 
+
 @takes(FrameOptions)
 def read_frames(files: Source | Iterable[Source], **options: Unpack[FrameOptions]) -> Iterator[Item]:
     """The AMQP frames of every TCP connection in a recording, in the order in which they were completed.

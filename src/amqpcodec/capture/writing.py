@@ -7,6 +7,7 @@ The packets are Ethernet frames with IPv4 or IPv6, times are nanoseconds. Checks
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import BinaryIO, Protocol
 
 from .model import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Endpoint
@@ -42,8 +43,11 @@ def record(time_ns: int, octets: bytes, length: int | None = None) -> bytes:
 class Packets(Protocol):
     """Where packets go."""
 
-    def record(self, time_ns: int, octets: bytes, length: int | None = None) -> None:
-        """Append a packet; arguments as those of the function `record`."""
+    def record(self, time_ns: int, octets: bytes) -> None:
+        """Append a packet of which all is recorded."""
+
+    def records(self, records: Iterator[bytes]) -> None:
+        """Append very many records, which are made when they are asked for, in any thread."""
 
 
 class PacketWriter:
@@ -57,9 +61,13 @@ class PacketWriter:
         self._file = file
         file.write(FILE_HEADER)
 
-    def record(self, time_ns: int, octets: bytes, length: int | None = None) -> None:
-        """Append a packet; arguments as those of the function `record`."""
-        self._file.write(record(time_ns, octets, length))
+    def record(self, time_ns: int, octets: bytes) -> None:
+        """Append a packet of which all is recorded."""
+        self._file.write(record(time_ns, octets))
+
+    def records(self, records: Iterator[bytes]) -> None:
+        """Append records."""
+        self._file.writelines(records)
 
 
 class Conversation:
@@ -109,8 +117,16 @@ class Conversation:
 
     def skip(self, direction: int, length: int, time_ns: int) -> None:
         """One end sends octets that are not recorded: of each packet, the file has the headers alone."""
-        for start in range(0, length, self._segment):
-            self._send(direction, _ACK | _PSH, b"", time_ns, min(self._segment, length - start))
+        ends, segment = self._ends_from(direction), self._segment
+        position, answered = self._next[direction], self._next[1 - direction]
+        self._next[direction] = (position + length) % 2**32
+
+        def packet(start: int) -> bytes:
+            missing = min(segment, length - start)
+            octets = _packet(*ends, (position + start) % 2**32, answered, _ACK | _PSH, b"", missing)
+            return record(time_ns, octets, len(octets) + missing)
+
+        self._packets.records(map(packet, range(0, length, segment)))
 
     def finish(self, direction: int, time_ns: int) -> None:
         """One end sends no more, which the other acknowledges."""
@@ -133,28 +149,41 @@ class Conversation:
             self._send(direction, _RST | _ACK, b"", time_ns)
         self._open.clear()
 
-    def _send(self, direction: int, flags: int, octets: bytes, time_ns: int, missing: int = 0) -> None:
-        """One segment; what it sends moves the sequence number on. `missing` octets of it are cut off."""
-        source, target = self._ends[direction], self._ends[1 - direction]
+    def _send(self, direction: int, flags: int, octets: bytes, time_ns: int) -> None:
+        """One segment; what it sends moves the sequence number on."""
         position = self._next[direction]
         answered = self._next[1 - direction] if flags & _ACK else 0
-        length = len(octets) + missing
-        self._next[direction] = (position + length + bool(flags & (_SYN | _FIN))) % 2**32
-        ends = source.address + target.address
-        size = _TCP.size + length
-        checksum = 0
-        fields = source.port, target.port, position, answered, _TCP_SIZE, flags, _WINDOW
-        if not missing:
-            pseudo = ends + struct.pack("!II", size, _TCP_NUMBER)
-            checksum = _checksum(b"".join((pseudo, _TCP.pack(*fields, 0, 0), octets)))
-        if len(source.address) == 4:
-            head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + size, 0, 0x4000, 64, _TCP_NUMBER, 0)
-            head = head[:-2] + _CHECKSUM(_checksum(head + ends))
-        else:
-            head = struct.pack("!IHBB", 6 << 28, size, _TCP_NUMBER, 64)
-        link = _ETHERNET[len(source.address)]
-        packet = b"".join((link, head, ends, _TCP.pack(*fields, checksum, 0), octets))
-        self._packets.record(time_ns, packet, len(packet) + missing)
+        self._next[direction] = (position + len(octets) + bool(flags & (_SYN | _FIN))) % 2**32
+        self._packets.record(time_ns, _packet(*self._ends_from(direction), position, answered, flags, octets))
+
+    def _ends_from(self, direction: int) -> tuple[Endpoint, Endpoint]:
+        return self._ends[direction], self._ends[1 - direction]
+
+
+def _packet(
+    source: Endpoint,
+    target: Endpoint,
+    position: int,
+    answered: int,
+    flags: int,
+    octets: bytes,
+    missing: int = 0,
+) -> bytes:
+    """Return a packet with a segment, of which so many octets behind its own are cut off."""
+    ends = source.address + target.address
+    size = _TCP.size + len(octets) + missing
+    checksum = 0
+    fields = source.port, target.port, position, answered, _TCP_SIZE, flags, _WINDOW
+    if not missing:
+        pseudo = ends + struct.pack("!II", size, _TCP_NUMBER)
+        checksum = _checksum(b"".join((pseudo, _TCP.pack(*fields, 0, 0), octets)))
+    if len(source.address) == 4:
+        head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + size, 0, 0x4000, 64, _TCP_NUMBER, 0)
+        head = head[:-2] + _CHECKSUM(_checksum(head + ends))
+    else:
+        head = struct.pack("!IHBB", 6 << 28, size, _TCP_NUMBER, 64)
+    link = _ETHERNET[len(source.address)]
+    return b"".join((link, head, ends, _TCP.pack(*fields, checksum, 0), octets))
 
 
 def _checksum(octets: bytes) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
+from itertools import islice
 from queue import Empty, SimpleQueue
 from time import time_ns
 from types import TracebackType
@@ -24,7 +26,7 @@ _BATCH = 1 << 20  # octets that are written at once
 _BESIDE = 200  # octets of memory, and of packets, beside those of a call
 _RETRY_SECONDS = 0.5
 _CLOSE_SECONDS = 10.0
-_SKIPPED = 64 * LARGE_SEGMENT  # octets of a gap that are written at once: it takes less than a millisecond
+_TOGETHER = 64  # records of a gap that are made at once
 _LOOPBACK = bytes((127, 0, 0, 1))
 _MAPPED = bytes(10) + b"\xff\xff"  # an IPv4 address as one of IPv6
 _FIRST_PORT = 49152  # of ends that have none
@@ -79,7 +81,8 @@ class Recorder:
             os.fspath(path), options["rotate_bytes"], options["rotate_seconds"], options["keep_files"]
         )
         self._batch = min(_BATCH, options["rotate_bytes"] or _BATCH)
-        self._queue: SimpleQueue[tuple[bytes, int] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[bytes, int] | Iterator[bytes] | None] = SimpleQueue()
+        self._gap: Iterator[bytes] = iter(())  # records that go on where the last batch has ended
         self._lock = threading.Lock()
         self._queued = 0
         self._is_behind = False
@@ -155,11 +158,13 @@ class Recorder:
         with self._lock:
             self._queued += len(records) + _BESIDE
             self._stats.recorded += octets
-            goes_on, self._is_behind = self._is_behind, False
-            missing = self._stats.missing
         self._queue.put((records, octets))
-        if goes_on:
-            log.warning("%s: recording goes on; %d octets are missing so far", self._files.name, missing)
+
+    def _put_gap(self, records: Iterator[bytes]) -> None:
+        """Have the records of a gap written, which the thread makes: there may be very many."""
+        with self._lock:
+            self._queued += _BESIDE
+        self._queue.put(records)
 
     def _miss(self, octets: int, *, connections: int = 0, left_out: int = 0) -> None:
         """Count what is not recorded."""
@@ -180,18 +185,30 @@ class Recorder:
         while not batch.is_last:
             batch = self._next_batch()
             is_written = self._write(b"".join(batch.records))
-            with self._lock:
-                self._queued -= batch.queued
-                self._stats.recorded -= 0 if is_written else batch.octets
+            self._done(batch, is_written)
             if not is_written:
                 self._miss(batch.octets)
         self._files.close()
+
+    def _done(self, batch: _Batch, is_written: bool) -> None:
+        """Take note that a batch waits no more. With half of the room free, the disk has caught up."""
+        with self._lock:
+            self._queued -= batch.queued
+            self._stats.recorded -= 0 if is_written else batch.octets
+            goes_on = self._is_behind and is_written and self._queued <= self._queue_bytes // 2
+            self._is_behind = self._is_behind and not goes_on
+            missing = self._stats.missing
+        if goes_on:
+            log.warning("%s: recording goes on; %d octets are missing so far", self._files.name, missing)
 
     def _next_batch(self) -> _Batch:
         """Wait for records, and take those that are there."""
         batch = _Batch()
         wait = True
-        while batch.queued < self._batch:
+        while batch.size < self._batch:
+            if some := b"".join(islice(self._gap, _TOGETHER)):
+                batch.add(some)
+                continue
             try:
                 item = self._queue.get(wait)
             except Empty:
@@ -199,7 +216,11 @@ class Recorder:
             if item is None:
                 batch.is_last = True
                 break
-            batch.add(*item)
+            if isinstance(item, tuple):
+                batch.add(*item, _BESIDE + len(item[0]))
+            else:
+                self._gap = item
+                batch.add(b"", 0, _BESIDE)
             wait = False
         return batch
 
@@ -228,14 +249,15 @@ class _Batch:
 
     def __init__(self) -> None:
         self.records: list[bytes] = []
-        self.octets = self.queued = 0
+        self.size = self.octets = self.queued = 0
         self.is_last = False
 
-    def add(self, records: bytes, octets: int) -> None:
-        """Append records, which hold so many octets of a connection."""
+    def add(self, records: bytes, octets: int = 0, queued: int = 0) -> None:
+        """Append records, which hold so many octets of a connection, and took so much room in the queue."""
         self.records.append(records)
+        self.size += len(records)
         self.octets += octets
-        self.queued += len(records) + _BESIDE
+        self.queued += queued
 
 
 class Recording:
@@ -261,9 +283,13 @@ class Recording:
         self._is_over = False
         self._begin(time_ns())
 
-    def record(self, time_ns: int, octets: bytes, length: int | None = None) -> None:
+    def record(self, time_ns: int, octets: bytes) -> None:
         """Take a packet of the conversation."""
-        self._records.append(record(time_ns, octets, length))
+        self._records.append(record(time_ns, octets))
+
+    def records(self, records: Iterator[bytes]) -> None:
+        """Take the packets of a gap."""
+        self._recorder._put_gap(records)
 
     def data(self, direction: int, octets: bytes | bytearray | memoryview) -> None:
         """Record what one end has sent.
@@ -324,20 +350,15 @@ class Recording:
         return self._conversation is not None
 
     def _catch_up(self, now: int) -> bool:
-        """Record that octets are missing so far; return whether the capture stands where the connection does.
-
-        What is too long a gap to be written at once goes on the next time.
-        """
+        """Record that octets are missing so far; return whether there is room for what comes."""
         if not self._recorder._has_room(0) or not self._begin(now):
             return False
         assert self._conversation is not None
         for direction, missing in enumerate(self._missing):
             if missing:
-                skipped = min(missing, _SKIPPED)
-                self._conversation.skip(direction, skipped, now)
-                self._missing[direction] -= skipped
-                self._put(0)
-        return not any(self._missing)
+                self._conversation.skip(direction, missing, now)
+        self._missing = [0, 0]
+        return True
 
     def _put(self, octets: int) -> None:
         self._recorder._put(b"".join(self._records), octets)
