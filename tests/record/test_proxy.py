@@ -10,6 +10,7 @@ import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -201,6 +202,22 @@ async def test_without_a_broker_the_client_is_sent_away(
             await writer.wait_closed()
     assert "no broker" in caplog.text
     assert proxy.recorder.stats().connections == 0
+
+
+async def test_a_broker_whose_host_cannot_be_asked_for_sends_the_client_away(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with between(tmp_path / "t.pcap", "amqp://localhost") as proxy:
+        proxy.address = replace(proxy.address, host="a..b")
+        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+        async with asyncio.timeout(5):
+            assert await reader.read(-1) == b""
+            writer.close()
+            await writer.wait_closed()
+            while proxy._links:
+                await asyncio.sleep(0.01)
+    assert "no broker" in caplog.text
+    assert "idna" in caplog.text
 
 
 async def test_a_client_that_waits_for_the_broker_does_not_hold_up_the_end(

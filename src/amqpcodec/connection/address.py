@@ -160,7 +160,18 @@ def _host_and_port(place: str) -> tuple[str, int | None]:
         host, colon, port = place.partition(":")
     if colon and not (port.isascii() and port.isdigit() and 0 < int(port[:9]) < 1 << 16):
         raise ValueError(f"a port is a number from 1 to 65535; {_ESCAPES}")
-    return _unescaped(host, "host"), int(port) if colon else None
+    return _nameable(_unescaped(host, "host")), int(port) if colon else None
+
+
+def _nameable(host: str) -> str:
+    """Return a host, or the path of a socket, that the system can be asked for."""
+    try:
+        octets = host.encode("utf-8" if host.startswith("/") else "idna")
+    except UnicodeError:
+        octets = b"\0"
+    if b"\0" in octets:
+        raise ValueError("the host in the URL cannot be one: between dots stand 1 to 63 characters")
+    return host
 
 
 def _unescaped(text: str, what: str) -> str:

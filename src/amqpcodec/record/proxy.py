@@ -31,7 +31,7 @@ class Proxy:
             async with Proxy(recorder, "amqps://broker/", port=5673) as proxy:
                 await asyncio.sleep(60)
 
-    A side that reads slowly holds up the other, and nobody else. The recorder holds up nobody.
+    A side that reads slowly holds up the other, and no other connection. The recorder holds up no one.
 
     Args:
         recorder: records the connections of the clients, as they see them; None to record nothing.
@@ -160,8 +160,9 @@ class _Link:
         client, broker = self.sides
         try:
             await self._proxy.connect(lambda: broker)
-        except OSError as error:
-            log.warning("no broker for %s: %s", client.peer, error or "no answer in time")
+        except Exception as error:  # whatever it is, the client must not wait for ever
+            reason = str(error) or ("no answer in time" if isinstance(error, TimeoutError) else repr(error))
+            log.warning("no broker for %s: %s", client.peer, reason)
             client.end()
             self.lost(broker, None)
             return
