@@ -561,7 +561,7 @@ _Place = TypedDict(
 )
 
 
-class ReplayOptions(_Rotated, _Names, _Place, total=False):
+class ReplayOptions(_Input, _Rotated, _Names, _Place, total=False):
     """Options of ``amqpcodec replay``, beside those of `FrameOptions`."""
 
     speed: Annotated[

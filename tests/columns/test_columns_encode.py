@@ -261,6 +261,28 @@ def test_errors_name_row_and_column(cells: dict[str, list[Any]], shown: str) -> 
         arrow.encode_messages(batch(**cells))
 
 
+@pytest.mark.parametrize("name", ["exchang", "Exchange", "exchanges", "exhcange"])
+@pytest.mark.parametrize("mode", ["fail", "permissive"])
+def test_a_column_that_looks_misspelt_is_refused(name: str, mode: Any) -> None:
+    given = pa.table({name: ["orders"], "routing_key": ["a"]})
+    message = f"^{name}: no such column; the nearest is 'exchange'$"
+    with pytest.raises(EncodeError, match=message):
+        arrow.encode_messages(given)
+    with pytest.raises(EncodeError, match=message):
+        arrow.encode_values(given, mode=mode)
+
+
+def test_a_property_that_looks_misspelt_is_refused() -> None:
+    given = pa.table({"properties": [{"content_typ": "text/plain"}]})
+    with pytest.raises(EncodeError, match=r"^properties.content_typ: no such column; .*'content_type'$"):
+        arrow.encode_messages(given)
+
+
+def test_columns_of_other_names_are_ignored() -> None:
+    others = {"id": [1], "exchange": ["e"], "exchanges": ["x"], "exchange_name": ["x"], "key": [b""]}
+    assert arrow.encode_messages(pa.table(others)) == arrow.encode_messages(pa.table({"exchange": ["e"]}))
+
+
 def test_rows_count_through_the_batches_of_a_table() -> None:
     rows = batch(complete=[True, True, False])
     table = pa.Table.from_batches([rows.slice(0, 2), rows.slice(2)])

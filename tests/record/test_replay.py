@@ -415,6 +415,12 @@ def test_names_and_options_say_which_files_are_one_recording(
     assert ("left out: 12 messages" in err) == (not count)
 
 
+def test_files_of_frames_are_replayed_as_well(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path.write_bytes(message("q", b"first") + message("q", b"second", 2))
+    out, _ = run(capsys, "--dry-run", "--input", "stream", path, path, "amqp://nowhere.invalid")
+    assert out.startswith("would publish 4 messages, 22 bytes, of 2 channels")
+
+
 def test_a_file_that_is_named_twice_is_published_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

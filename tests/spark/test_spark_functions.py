@@ -126,6 +126,13 @@ def test_a_message_that_cannot_be_written_is_null_or_ends_the_query(spark: Any) 
         df.select(to_amqp(sql.struct("routing_key"))).collect()
 
 
+@pytest.mark.needs("to_amqp")
+def test_a_field_that_looks_misspelt_ends_the_query(spark: Any) -> None:
+    df = spark.createDataFrame([("orders",)], "exchang string").coalesce(1)
+    with pytest.raises(PythonException, match="exchang: no such column; the nearest is 'exchange'"):
+        df.select(to_amqp(sql.struct("exchang"), mode="permissive")).collect()
+
+
 def test_frames_of_a_value_are_rows_behind_its_keys(spark: Any) -> None:
     values = [ACK + MESSAGES[1], None, b"", MESSAGES[2], ACK[:9]]
     df = table_of(spark, values).selectExpr("id", "id * 2 AS twice", "octets")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import traceback
+from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
@@ -15,7 +18,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from amqpcodec import arrow
 from amqpcodec._columns.schemas import TABLES
-from amqpcodec.spark import options, schemas, table_schema
+from amqpcodec.spark import options, parquet_to_stream, pcap_to_parquet, schemas, table_schema
+from amqpcodec.spark.files import Location
 from amqpcodec.spark.options import write_options
 
 
@@ -61,6 +65,7 @@ def test_an_option_is_taken_by_its_name_in_any_case(given: dict[str, str], field
         ({"paths": '{"a": 1}'}, "option 'paths': '{\"a\": 1}' is no JSON list of paths"),
         ({"paths": "[1]"}, "option 'paths': '[1]' is no JSON list of paths"),
         ({"paths": "[" * 100_000}, "is no JSON list of paths"),
+        ({"path": "a", "provider": "amqp", "owner": "me", "option.table": "frames"}, "CREATE TEMPORARY VIEW"),
     ],
 )
 def test_a_wrong_option_is_refused_with_what_there_is(given: dict[str, str], message: str) -> None:
@@ -130,3 +135,38 @@ def test_a_schema_that_does_not_fit_says_where(wanted: spark_types.StructType, m
 def test_options_of_writing_that_cannot_be_are_refused(given: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         write_options(given)
+
+
+SECRET = "wJalrXUtn"
+SECRETS = [f"s3://KEY:{SECRET}@b/a", f"s3://KEY:{SECRET}/x@b", f"S3A:/KEY:{SECRET}@b", f"gs://:{SECRET}@b/*"]
+
+
+@pytest.mark.parametrize("path", SECRETS)
+def test_a_path_with_a_secret_is_refused_without_showing_it(path: str) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: options.read_options({"path": path}),
+        lambda: options.read_options({"paths": json.dumps(["a", path])}),
+        lambda: options.read_options({"paths": path}),
+        lambda: options.read_options({"paths": f'["{path}"'}),
+        lambda: write_options({"path": path}),
+        lambda: pcap_to_parquet(None, [path], "out"),  # type: ignore[arg-type]
+        lambda: pcap_to_parquet(None, "in", path),  # type: ignore[arg-type]
+        lambda: parquet_to_stream(None, path, "out"),  # type: ignore[arg-type]
+        lambda: parquet_to_stream(None, ["in"], path),  # type: ignore[arg-type]
+        lambda: Location(path),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="has a secret in it") as caught:
+            call()
+        assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/a:b/c@d", "eth0:1@x.pcap", "hdfs://alice@node:8020/x@y", "hdfs://node:8020/a:b@c", "s3://b/a:b@c",
+        "abfss://box@account.dfs.core.windows.net/a:b", "hdfs://[::1]:8020/a",
+    ],
+)  # fmt: skip
+def test_users_ports_and_names_are_no_secrets(path: str) -> None:
+    assert options.read_options({"path": path})["paths"] == (path,)

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from support.rotations import busy, write_rotated
 
 from amqpcodec import arrow, rabbitmq
@@ -130,3 +130,13 @@ def test_a_row_in_error_can_fail_the_query(spark: Any, damaged: Path) -> None:
 def test_the_pure_build_is_used_when_asked_for(spark: Any, folder: Path) -> None:
     path = sorted(folder.iterdir())[0]
     assert read(spark, path, impl="py").toArrow().equals(pa.Table.from_batches(arrow.read_capture(str(path))))
+
+
+def test_a_table_in_the_catalog_is_refused_and_a_view_keeps_its_options(spark: Any, folder: Path) -> None:
+    register(spark)
+    options = f"OPTIONS (path '{folder}', table 'frames')"
+    with pytest.raises(AnalysisException, match="CREATE TEMPORARY VIEW name USING amqp"):
+        spark.sql(f"CREATE TABLE captured USING amqp {options}")
+    spark.sql(f"CREATE TEMPORARY VIEW captured USING amqp {options}")
+    expected = sum(batch.num_rows for batch in wanted(folder, "frames").to_batches())
+    assert spark.sql("SELECT * FROM captured").count() == expected > 0

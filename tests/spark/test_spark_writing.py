@@ -14,7 +14,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.errors import PySparkException
 
-from amqpcodec import arrow
+from amqpcodec import EncodeError, arrow
 from amqpcodec.spark import parquet_to_stream, register, replay
 from amqpcodec.spark.options import write_options
 
@@ -145,7 +145,7 @@ def test_parquet_becomes_streams_inside_the_workers(
     expected = [arrow.encode_messages(messages), arrow.encode_messages(messages.slice(0, 10))]
     assert [path.read_bytes() for path in streams] == expected
     assert {row.path for row in written} == {str(path) for path in target.iterdir() if path.name[0] == "p"}
-    assert sum(row.messages for row in written) == 2 * (messages.num_rows + 10)
+    assert sum(row.messages for row in written) == messages.num_rows + 10
     with pytest.raises(PySparkException, match="is there already"):
         parquet_to_stream(spark, str(tmp_path / "in"), str(target))
     assert sorted(target.glob("*.amqp")) == streams
@@ -209,6 +209,15 @@ def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
     job = replay._Job(str(tmp_path / "out"), "append", "job", (str(tmp_path / "a.pcap"),), options)
     with pytest.raises(ValueError, match=r"/a.pcap' is no Parquet file: "):
         list(replay._plan(job, None))
+
+
+def test_a_parquet_column_that_looks_misspelt_is_refused(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"exchang": ["orders"]}), tmp_path / "a.parquet")
+    options = write_options({"path": str(tmp_path / "out")})
+    job = replay._Job(str(tmp_path / "out"), "append", "job", (str(tmp_path / "a.parquet"),), options)
+    with pytest.raises(EncodeError, match="exchang: no such column; the nearest is 'exchange'") as caught:
+        list(replay._plan(job, None))
+    assert caught.value.__notes__ == [f"in {str(tmp_path / 'a.parquet')!r}"]
 
 
 def test_a_failed_conversion_leaves_nothing(spark: Any, tmp_path: Path) -> None:

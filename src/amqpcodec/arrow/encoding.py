@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, Unpack
 
@@ -20,6 +20,7 @@ from ..options import EncodingOptions
 from .arrays import conforming, memory_of
 
 _MessageEncoder: Any = _backend.load("amqpcodec._columns.encode").MessageEncoder
+_LEAST_LIKENESS = 0.8  # of a name that is misspelt, and not one of another meaning
 TIME = Column("ts_ns", "int64")
 _INDEX_SCHEMA = pa.schema([("offset", pa.int64()), ("length", pa.int64()), ("ts_ns", pa.int64())])
 
@@ -30,9 +31,10 @@ def encode_messages(messages: Any, **options: Unpack[EncodingOptions]) -> bytes:
 
     Args:
         messages: a record batch, a table, or an object with the Arrow PyCapsule protocol. The columns are
-            those of the table `messages`; others are ignored. What is missing or null takes its default:
-            basic.publish on channel 1, empty arguments and body, no properties. `name` selects the method, or
-            `kind` one of the class basic; `headers_raw` goes before `headers`.
+            those of the table `messages`. Others are ignored, unless a name is almost that of a column, or of
+            a property, that is missing. What is missing or null takes its default: basic.publish on channel
+            1, empty arguments and body, no properties. `name` selects the method, or `kind` one of the class
+            basic; `headers_raw` goes before `headers`.
         options: those of `EncodingOptions`. Incomplete are rows with `_error`, or with `complete` false.
 
     Returns:
@@ -40,7 +42,7 @@ def encode_messages(messages: Any, **options: Unpack[EncodingOptions]) -> bytes:
 
     Raises:
         EncodeError: a value that cannot be written, naming row and column; a row in error or incomplete;
-            a column of another type.
+            a column of another type, or whose name looks misspelt.
         TypeError, ValueError: an option that cannot be; memory that is not valid for Arrow
             (`pyarrow.ArrowInvalid`).
     """
@@ -138,7 +140,10 @@ class BatchEncoder:
     def encode(self, messages: Any) -> Iterator[tuple[Encoded, pa.RecordBatch]]:
         """The frames of each batch, with the batch; errors are those of `encode_messages`."""
         first = 0
-        for batch in _batches(messages):
+        batches = _batches(messages)
+        if batches:
+            check_names(batches[0].schema, self._wanted)
+        for batch in batches:
             names = frozenset(batch.schema.names)
             taken = [taken_from(batch, column) for column in self._wanted if column.name in names]
             columns = tuple(column for column, _ in taken)
@@ -163,6 +168,30 @@ def _batches(messages: Any) -> list[pa.RecordBatch]:
     for batch in batches:
         batch.validate()  # pyarrow does not do so, and follows invalid offsets
     return batches
+
+
+def check_names(fields: Iterable[pa.Field], columns: Sequence[Column], within: str = "") -> None:
+    """Refuse a name that is almost that of a missing column, which would take its default without a word.
+
+    Args:
+        fields: a schema, or a type of structs.
+        columns: those that there may be.
+        within: what stands before names in an error.
+
+    Raises:
+        EncodeError: the name, and the one that is missing.
+    """
+    given = {field.name: field.type for field in fields}
+    missing = {column.name.lower(): column.name for column in columns if column.name not in given}
+    for name in sorted(given.keys() - {column.name for column in columns}):
+        from difflib import get_close_matches  # it is seldom needed, and slow to import
+
+        if found := get_close_matches(name.lower(), missing, 1, _LEAST_LIKENESS):
+            raise EncodeError(f"no such column; the nearest is {missing[found[0]]!r}", f"{within}{name}")
+    for column in columns:
+        kind = given.get(column.name)
+        if column.children and kind is not None and pa.types.is_struct(kind):
+            check_names(kind, column.children, f"{within}{column.name}.")
 
 
 def taken_from(batch: pa.RecordBatch, column: Column) -> tuple[Column, pa.Array]:

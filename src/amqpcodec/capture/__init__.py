@@ -112,18 +112,22 @@ def read_frames(files: Source | Iterable[Source], **options: Unpack[FrameOptions
 
 
 @takes(RawFrameOptions)
-def read_raw_frames(file: Source, **options: Unpack[RawFrameOptions]) -> Iterator[Item]:
+def read_raw_frames(
+    files: Source | Iterable[Source], **options: Unpack[RawFrameOptions]
+) -> Iterator[Item]:
     """The frames in a file that holds the octets of one direction and nothing else.
 
     Args:
-        file: a path or binary file object, as it is or in gzip or Zstandard.
+        files: a path or binary file object, as it is or in gzip or Zstandard; or several, each alone.
         options: those of `RawFrameOptions`.
 
     Results and errors are those of `read_frames`. Packets and times are None.
     """
-    with closing(opened(file)) as sources:
-        events = raw_events(next(sources), options["direction"])
-        yield from read_items(events, **select(DecodingOptions, options))
+    with closing(opened(files)) as sources:
+        for source in sources:
+            yield from read_items(
+                raw_events(source, options["direction"]), **select(DecodingOptions, options)
+            )
 
 
 def raw_events(source: ByteSource, direction: int = CLIENT_TO_SERVER) -> Iterator[Event | Fault]:

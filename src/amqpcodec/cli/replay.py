@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import capture
 from ..errors import AmqpError
-from ..options import FrameOptions, ReplayOptions
+from ..options import FrameOptions, RawFrameOptions, ReplayOptions
 from . import EXIT_FAULTS, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .options import add_options, add_own_options, given
 from .rendering import escaped
@@ -78,7 +78,7 @@ def _speed(text: str) -> float | None:
 
 
 class _Source:
-    """The messages of captures, one recording after the other. It ends at a file that cannot be read.
+    """The messages of files, one recording after the other. It ends at a file that cannot be read.
 
     Args:
         arguments: those of the command.
@@ -90,13 +90,16 @@ class _Source:
     def __init__(self, arguments: argparse.Namespace) -> None:
         from ..replay import PublishReader
 
-        self._options = given(arguments, FrameOptions)
+        streams = inputs.of_streams(arguments)
+        options = RawFrameOptions if streams else FrameOptions
+        self._read: Any = capture.read_raw_frames if streams else capture.read_frames
+        self._options = given(arguments, options)
         self._reader = PublishReader()
         self._last = 0
         self._unread = ""  # why reading has ended early
         try:
             self._recordings = inputs.recordings(
-                arguments.files, arguments.rotated, arguments.series_pattern
+                arguments.files, "false" if streams else arguments.rotated, arguments.series_pattern
             )
         except OSError as error:
             raise ValueError(f"{error.filename!r}: {inputs.unreadable(error)}") from error
@@ -104,7 +107,7 @@ class _Source:
     def __iter__(self) -> Iterator[CapturedPublish]:
         for files in self._recordings:
             try:
-                for item in capture.read_frames(files, **self._options):
+                for item in self._read(files, **self._options):
                     publish = self._reader.feed(item)
                     if publish is not None:
                         yield publish

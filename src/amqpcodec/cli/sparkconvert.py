@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..options import SparkConversionOptions, TableOptions
-from . import inputs, output
+from . import output
 from .options import add_options, given
 from .sparksession import add_session_arguments, run_job
 
@@ -25,7 +25,9 @@ def add_parser(subparsers: Any) -> None:
         "Spark's workers read and write by themselves; the folder is whole or not there.",
         epilog="Exit code: 0 all was written; 2 unusable input, output or arguments, and nothing written.",
     )
-    inputs.add_files(parser)
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="captures and streams, folders of them, patterns"
+    )
     parser.add_argument("out", metavar="OUT", help="the folder to write")
     add_options(parser, TableOptions)
     add_options(parser, SparkConversionOptions)

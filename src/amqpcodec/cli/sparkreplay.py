@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
             spark, arguments.files, arguments.out, **given(arguments, SparkEncodingOptions)
         ).collect()
         streams = [row for row in written if row.path.endswith(".amqp")]
-        messages, octets = (sum(row[name] for row in streams) for name in ("messages", "size"))
+        octets, messages = sum(row.size for row in streams), sum(row.messages for row in written)
         return f"{messages} messages, {octets} bytes in {len(streams)} streams"
 
     return run_job(arguments, write)

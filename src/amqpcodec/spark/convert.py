@@ -18,6 +18,7 @@ from .._options import resolve, select, takes
 from ..options import CaptureOptions, SparkConversionOptions, SparkReadOptions
 from . import tasks
 from .chains import UnstitchedWarning
+from .files import without_secret
 from .notices import NothingFoundWarning, nothing_found, warn_of_files
 from .planning import Part, Place, Recording, places, together
 from .steps import commit, each, removed_on_failure
@@ -62,13 +63,15 @@ def pcap_to_parquet(
         `ts_max`, null if that column is not among those written.
 
     Raises:
-        TypeError, ValueError: an argument or option that cannot be.
+        TypeError, ValueError: an argument or option that cannot be, such as a path with a secret.
         pyspark.errors.PySparkException: a worker could not read or write; the reason is in its text.
     """
     arrow.read_capture((), table, **select(CaptureOptions, options))  # raise now, not in a job
+    paths = list(map(without_secret, [src] if isinstance(src, str) else src))
+    without_secret(dst)
     given = select(SparkReadOptions, options)
     given["min_partitions"] = options["min_partitions"] or parallelism(spark)
-    given |= {"table": table, "paths": [src] if isinstance(src, str) else list(src)}
+    given |= {"table": table, "paths": paths}
     reading = cast(SparkReadOptions, resolve(SparkReadOptions, given))
     job = tasks.Job(dst, options["save"], uuid4().hex, reading, options["compression"])
     return _converted(spark, job)

@@ -25,6 +25,8 @@ from .tails import last_time
 INDEX_ENDING = ".index.arrow"  # of what `amqpcodec.arrow.StreamWriter` writes beside a stream
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^/]*)(.*)", re.DOTALL)
 _ONE_SLASH = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:/", re.IGNORECASE)
+# A port stands behind a colon, too, and folders may have any name.
+_SECRET = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+[^/@:]*:(?!\d*(?:/|$))[^@]*@", re.DOTALL)
 _BRACES = re.compile(r"\{([^{}]*)\}")  # the innermost
 _SLASH_IN_BRACES = re.compile(r"\{[^}]*/")
 _WILD = re.compile(r"[*?\[{]")
@@ -84,10 +86,11 @@ class Location:
     Raises:
         ValueError: it names nothing, as `file://folder` does: `folder` stands where a machine is named; or it
             has one slash behind a scheme, as `hdfs:/folder`, which would be a folder here called `hdfs:`; or
-            its scheme is none that pyarrow knows.
+            its scheme is none that pyarrow knows; or `without_secret` refuses it.
     """
 
     def __init__(self, path: str) -> None:
+        without_secret(path)
         found = _URI.fullmatch(path)
         if found is None and _ONE_SLASH.match(path):
             raise ValueError(f"{path!r} is no path: two slashes stand behind a scheme, as in hdfs:///folder")
@@ -110,6 +113,21 @@ class Location:
     def shown(self, inner: str) -> str:
         """How a path of this file system is named outside of it."""
         return f"{self._outer}{inner[len(self._root) :]}"
+
+
+def without_secret(path: str) -> str:
+    """Return a path; refuse one with a password, as ``s3://key:secret@bucket``: paths are shown everywhere.
+
+    Raises:
+        ValueError: it has one, which is not in the text.
+    """
+    found = _SECRET.search(path)
+    if found is not None:
+        raise ValueError(
+            f"a path {found[1]}://... has a secret in it, and paths stand in rows, states and logs: "
+            "credentials come from the environment"
+        )
+    return path
 
 
 def resolved(path: str) -> str:

@@ -75,8 +75,8 @@ def to_amqp(
 
     Args:
         message: a struct with columns of the table ``messages`` by their names, as `struct("exchange",
-            "routing_key", "body")` makes it; others are ignored, and what is missing takes its default, see
-            `amqpcodec.arrow.encode_messages`.
+            "routing_key", "body")` makes it; see `amqpcodec.arrow.encode_messages` for others, and for what
+            is missing. A name that looks misspelt ends the query.
         mode: ``"fail"``: a message that cannot be written ends the query; ``"permissive"``: it is null.
         options: those of `SparkMessageOptions`. Skipped messages are null.
 

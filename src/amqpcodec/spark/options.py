@@ -12,12 +12,18 @@ from typing import Any, cast
 
 from .._options import declared, resolve
 from ..options import SparkReadOptions, SparkWriteOptions
+from .files import without_secret
 
 _SHOWN = 100  # characters of a wrong text
+_OF_TABLE = "provider"  # stands beside the options in CREATE TABLE
+VIEW = (
+    "Spark passes none of its options to a source of Python; "
+    "CREATE TEMPORARY VIEW name USING amqp OPTIONS (path '...') keeps them"
+)
 
 
 def read_options(options: Mapping[str, str]) -> SparkReadOptions:
-    """The options of reading; errors as for `parsed`.
+    """The options of reading; errors as for `parsed`, and for paths with a secret.
 
     `paths` is what Spark makes of a call of ``load`` with several: JSON. Of a single one, it makes `path`.
     """
@@ -27,7 +33,8 @@ def read_options(options: Mapping[str, str]) -> SparkReadOptions:
         if name.lower() in ("path", "paths")
     ]
     others = {name: text for name, text in options.items() if name.lower() not in ("path", "paths")}
-    return cast(SparkReadOptions, parsed(others, SparkReadOptions) | {"paths": tuple(chain(*paths))})
+    checked = tuple(map(without_secret, chain(*paths)))
+    return cast(SparkReadOptions, parsed(others, SparkReadOptions) | {"paths": checked})
 
 
 def _paths(text: str) -> list[str]:
@@ -36,7 +43,7 @@ def _paths(text: str) -> list[str]:
     except (ValueError, RecursionError):
         paths = None
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        shown = without_secret(text) if len(text) <= _SHOWN else f"{without_secret(text)[:_SHOWN]}..."
         raise ValueError(f"option 'paths': {shown!r} is no JSON list of paths; for one path, give 'path'")
     return paths
 
@@ -45,10 +52,11 @@ def write_options(options: Mapping[str, str]) -> SparkWriteOptions:
     """The options of writing.
 
     Raises:
-        ValueError: no path; an option that is not known, or whose text is no value of it.
+        ValueError: no path, or one with a secret; an option that is not known, or whose text is no value of
+            it.
     """
     made = cast(SparkWriteOptions, parsed(options, SparkWriteOptions))
-    if not made["path"]:
+    if not without_secret(made["path"]):
         raise ValueError("no path: say where to save")
     keys = list(made["keys"])
     if keys and made["output"] != "rows":
@@ -66,8 +74,11 @@ def parsed(options: Mapping[str, str], known: type) -> dict[str, Any]:
         known: the `TypedDict`.
 
     Raises:
-        ValueError: an option that is not known, given twice, or whose text is no value of it.
+        ValueError: an option that is not known, given twice, or whose text is no value of it; those of a
+            table in Spark's catalog.
     """
+    if _OF_TABLE in options:
+        raise ValueError(f"a table of Spark's catalog cannot be read: {VIEW}")
     names = {_folded(name): name for name in declared(known)}
     values: dict[str, Any] = {}
     for given, text in options.items():

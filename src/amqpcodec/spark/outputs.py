@@ -25,7 +25,7 @@ class OutputFile(NamedTuple):
     Attributes:
         staged: where it is until it is committed.
         path: where it will be.
-        messages: how many it contains or describes.
+        messages: how many are in it; 0 in an index.
         size: its octets.
     """
 
@@ -69,7 +69,7 @@ def _stream(
     ):
         with arrow.StreamWriter(file.file, index.file, **select(EncodingOptions, options)) as writer:
             messages = sum(map(writer.write, batches))
-        return [file.written(messages), index.written(messages)]
+        return [file.written(messages), index.written(0)]
 
 
 def _capture(

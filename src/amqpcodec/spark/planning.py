@@ -17,6 +17,7 @@ from ..capture.series import natural, series
 from ..options import SparkReadOptions
 from .chains import UnstitchedWarning, chains, unstitched
 from .files import File, listed, recognised
+from .options import VIEW
 
 _LEAST = 4 << 20  # octets for a task: as many as Spark reads in the time in which it begins one
 _MOST_OF_FILE, _MOST_TOGETHER = 256 << 20, 1 << 30  # unless options say others
@@ -118,7 +119,7 @@ def plan(options: SparkReadOptions, warn: Warn = warn_unstitched) -> list[Record
         OSError: a path means no file; with ``badFiles=fail``, a file cannot be read.
     """
     if not options["paths"]:
-        raise ValueError("no path: say what to load")
+        raise ValueError(f"no path: say what to load. Of a table in its catalog, {VIEW}")
     names = files_of(options)
     times = options["rotated"] != "false"
     looked = recognised(names, options["input"], times=times, bad_files=options["bad_files"])

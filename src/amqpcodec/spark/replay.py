@@ -10,15 +10,17 @@ from io import FileIO
 from typing import NamedTuple, Unpack, cast
 from uuid import uuid4
 
+import pyarrow as pa
 from pyarrow import ArrowInvalid, parquet
 from pyspark.sql import DataFrame, SparkSession
 
 from .._columns.schemas import LEAD, table_columns
 from .._options import resolve, select, takes
-from ..errors import AmqpError
+from ..arrow.encoding import check_names
+from ..errors import AmqpError, EncodeError
 from ..options import SparkEncodingOptions, SparkWriteOptions
 from .committer import Committer
-from .files import check_regular, listed, open_file
+from .files import check_regular, listed, open_file, without_secret
 from .outputs import OutputFile, write_part
 from .reading import check_build
 from .steps import commit, each, removed_on_failure
@@ -50,15 +52,16 @@ def parquet_to_stream(
         options: those of `SparkEncodingOptions`.
 
     Returns:
-        A row for each file written: its `path`, the number of `messages` that it holds or indexes, and its
-        `size` in bytes.
+        A row for each file written: its `path`, the number of `messages` in it, which is 0 for an index, and
+        its `size` in bytes.
 
     Raises:
-        TypeError, ValueError: an option that cannot be.
-        pyspark.errors.PySparkException: a worker could not read or write; the reason is in its text.
+        TypeError, ValueError: an option that cannot be; a path with a secret.
+        pyspark.errors.PySparkException: a worker could not read or write, or a column looks misspelt; the
+            reason is in its text.
     """
-    paths = (src,) if isinstance(src, str) else tuple(src)
-    writing = resolve(SparkWriteOptions, select(SparkWriteOptions, options) | {"path": dst})
+    paths = tuple(map(without_secret, (src,) if isinstance(src, str) else src))
+    writing = resolve(SparkWriteOptions, select(SparkWriteOptions, options) | {"path": without_secret(dst)})
     job = _Job(dst, options["save"], uuid4().hex, paths, cast(SparkWriteOptions, writing))
     do = partial(each, spark, job)
     with removed_on_failure(spark, job):
@@ -100,9 +103,11 @@ def _plan(job: _Job, argument: None) -> Iterator[_RowGroups]:
     for path in files:
         with closing(open_file(path)) as file:
             try:
-                found = parquet.ParquetFile(file).metadata
+                opened = parquet.ParquetFile(file)
             except ArrowInvalid as error:
                 raise ValueError(f"{path!r} is no Parquet file: {error}") from error
+            found = opened.metadata
+            _check_names(path, opened.schema_arrow, job.options)
         first = octets = 0
         for group in range(found.num_row_groups):
             octets += found.row_group(group).total_byte_size
@@ -148,6 +153,15 @@ def _is_null(found: parquet.FileMetaData, groups: range, index: int) -> bool:
         and chunk.statistics.null_count == chunk.num_values
         for chunk in chunks
     )
+
+
+def _check_names(path: str, schema: pa.Schema, options: SparkWriteOptions) -> None:
+    """Raise `EncodeError` where a column looks misspelt, which would not be read."""
+    try:
+        check_names(schema, table_columns("messages", (options["dialect"],)))
+    except EncodeError as error:
+        error.add_note(f"in {path!r}")
+        raise
 
 
 def _wanted(options: SparkWriteOptions) -> set[str]:
