@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.errors import PySparkException
 from support.rotations import busy, write_rotated
+from support.timing import undisturbed, within
 
 from amqpcodec import arrow, rabbitmq
 from amqpcodec._options import resolve
@@ -111,6 +113,23 @@ def test_a_part_of_another_plan_is_refused(folder: Path, tmp_path: Path) -> None
     ((recording,), _) = tasks.begin(job, None)[0]
     with pytest.raises(RuntimeError, match="planned twice"):
         tasks.convert(job, (0, [Place(0, 2, recording[1])]))
+
+
+def test_the_time_of_small_batches_grows_with_their_number(tmp_path: Path) -> None:
+    reading = resolve(SparkReadOptions, {"paths": ["in"], "columns": ["exchange"]})
+    job = tasks.Job(str(tmp_path), "append", "job", cast(SparkReadOptions, reading), "zstd")
+    batch = pa.RecordBatch.from_pydict({"exchange": ["orders"]})
+
+    def seconds(count: int) -> float:
+        files = tasks._Files(job, 0)
+        began = time.process_time()
+        for _ in range(count):
+            files.add(batch)
+        return time.process_time() - began
+
+    with undisturbed():
+        few = max(seconds(300) for _ in range(3))
+        assert within(8 * few, lambda: seconds(1200), 3)
 
 
 @pytest.mark.quick

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
+import shutil
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -112,6 +115,44 @@ def test_each_plan_has_states_of_its_own_that_nobody_else_can_read(
     folders = list(tmp_path.iterdir())
     assert len(folders) == 2
     assert [each.stat().st_mode & 0o777 for each in folders] == [0o700] * 2
+
+
+def test_a_plan_removes_what_plans_that_are_over_have_left(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    readers = [reader(folder) for _ in range(3)]
+    for each in readers[:2]:
+        list(each.read(each.partitions()[0]))
+    (tmp_path / "blockmgr-1").mkdir()
+    over, running, spark = (tmp_path / name for name in (*map(name_of, readers[:2]), "blockmgr-1"))
+    for each in (over, running, spark):
+        os.utime(each, (0, time.time() - 1000))
+    begun = readers[1].read(readers[1].partitions()[1])
+    next(begun)
+    list(readers[2].read(readers[2].partitions()[0]))
+    assert set(tmp_path.iterdir()) == {running, spark, tmp_path / name_of(readers[2])}
+
+
+def test_states_that_are_gone_are_found_again(
+    folder: Path, tmp_path: Path, scanned: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    driver = reader(folder)
+    tasks = driver.partitions()
+    rows = []
+    for at, task in enumerate(tasks):
+        batches = driver.read(task)
+        rows += next(batches).to_pylist()
+        if at == 3:
+            shutil.rmtree(tmp_path / name_of(driver))
+        rows += [row for batch in batches for row in batch.to_pylist()]
+    assert rows == wanted(folder)
+    assert scanned == [4]
+
+
+def name_of(driver: AmqpReader) -> str:
+    return f"amqpcodec-{driver.name}"
 
 
 def test_small_recordings_leave_nothing(

@@ -29,7 +29,7 @@ from .packaging import Packaged
 from .planning import Place, Recording, Task, places, plan, tasks_of
 from .reading import batches
 from .schemas import CORRUPT, project, table_schema
-from .states import States, scratch
+from .states import States, scratch, touch
 
 
 def register(spark: SparkSession) -> None:
@@ -105,12 +105,15 @@ class RowReader(Packaged):
         if not isinstance(partition, Task):
             return
         options = self.options
-        states = States(scratch(self.name) if self.divided else None, options, self._parts_of)
+        folder = scratch(self.name) if self.divided else None
+        states = States(folder, options, self._parts_of)
         for place in partition.places:
             part = states.begun(place)
             on_state = partial(states.leave, place) if self.divided else None
             found = batches(part, self.columns, options, on_state=on_state)
             for batch in warning_if_empty(part, found, options):
+                if folder is not None:
+                    touch(folder)
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
 
     def _parts_of(self, place: Place) -> Recording:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from bisect import bisect_left
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from uuid import uuid4
 
@@ -16,10 +19,12 @@ from .planning import Part, Place, Recording
 from .reading import states
 
 _SCRATCH = "SPARK_LOCAL_DIRS"  # in the environment of workers: folders of their executor, removed at its end
+_PREFIX = "amqpcodec-"  # of the names of our folders there
+_IDLE_SECONDS = 60.0  # without a batch of any task, behind which a plan is over
 
 
 class States:
-    """The states of one plan, as far as its tasks have come.
+    """The states of one plan, as far as its tasks have come. What is gone, or cannot be left, is found again.
 
     Args:
         folder: what the tasks share; None for nothing, so that each has to find its state by itself.
@@ -46,8 +51,7 @@ class States:
         recording, at, part = place
         if not at:
             return part
-        known = self._known(recording, at)
-        state = load(self._path(recording, known)) if known else None
+        known, state = self._nearest(recording, at)
         if known < at:
             before = list(self._parts_of(place)[known:at])
             before[0] = replace(before[0], state=state)
@@ -58,6 +62,14 @@ class States:
     def leave(self, place: Place, state: bytes) -> None:
         """Leave the state behind the part at a place."""
         self._leave(place.recording, place.at + 1, state)
+
+    def _nearest(self, recording: int, at: int) -> tuple[int, bytes | None]:
+        """Return the last part up to one whose state is there, and the state; 0 and None for none."""
+        known = self._known(recording, at)
+        try:
+            return known, load(self._path(recording, known)) if known else None
+        except FileNotFoundError:
+            return 0, None  # another plan has removed it by now
 
     def _known(self, recording: int, at: int) -> int:
         """Return the last part up to one whose state is there; 0 for none.
@@ -71,14 +83,18 @@ class States:
 
     def _leave(self, recording: int, part: int, state: bytes) -> None:
         if self._folder is not None:
-            put(self._path(recording, part), state)
+            with suppress(FileNotFoundError):  # the folder was removed by another plan
+                put(self._path(recording, part), state)
 
     def _path(self, recording: int, part: int) -> str:
         return f"{self._folder}/state-{recording}-{part}"
 
 
 def scratch(name: str) -> str | None:
-    """Return a folder that the tasks of an executor share, which Spark removes with it; None without one.
+    """Return a folder that the tasks of an executor share; None without one.
+
+    The first task of a plan removes those of plans that are over, of whose end no one is told. Spark removes
+    the last ones with the executor.
 
     Args:
         name: of the folder, for one plan.
@@ -86,9 +102,28 @@ def scratch(name: str) -> str | None:
     folders = os.environ.get(_SCRATCH)
     if not folders:
         return None
-    folder = os.path.join(folders.split(",")[0], f"amqpcodec-{name}")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    shared = folders.split(",")[0]
+    folder = os.path.join(shared, f"{_PREFIX}{name}")
+    if not os.path.isdir(folder):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        _remove_idle(shared)
     return folder
+
+
+def touch(folder: str) -> None:
+    """Show that a folder of `scratch` is in use."""
+    with suppress(FileNotFoundError):
+        os.utime(folder)
+
+
+def _remove_idle(shared: str) -> None:
+    """Remove the folders of plans that are over."""
+    now = time.time()
+    with os.scandir(shared) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):  # another task is doing the same
+                if entry.name.startswith(_PREFIX) and now - entry.stat().st_mtime > _IDLE_SECONDS:
+                    shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def put(path: str, octets: bytes) -> None:

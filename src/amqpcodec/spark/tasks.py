@@ -134,18 +134,22 @@ class _Files:
         self._job, self._number, self._schema = job, number, _schema(job.options)
         self._file: _File | None = None
         self._few: list[pa.RecordBatch] = []  # batches that are to be one group
+        self._rows = self._octets = 0  # in them
         self.written: list[PartFile] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add rows; few of them wait for more."""
         rows = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
-        if _is_group([rows], _GROUP_BYTES // 2):
+        octets = rows.nbytes
+        if rows.num_rows >= _GROUP_ROWS or octets >= _GROUP_BYTES // 2:
             self._write_few()
             self._write([rows])
         elif rows.num_rows:
             # In Arrow's own memory: what a batch comes in is used for the next one, unless it is kept.
             self._few.append(pa.concat_batches([rows.slice(0, 0), rows]))
-            if _is_group(self._few, _GROUP_BYTES):
+            self._rows += rows.num_rows
+            self._octets += octets
+            if self._rows >= _GROUP_ROWS or self._octets >= _GROUP_BYTES:
                 self._write_few()
 
     def finish(self) -> None:
@@ -163,7 +167,7 @@ class _Files:
     def _write_few(self) -> None:
         if self._few:
             self._write(self._few)
-            self._few = []
+            self._few, self._rows, self._octets = [], 0, 0
 
     def _write(self, batches: list[pa.RecordBatch]) -> None:
         if self._file is None:
@@ -207,13 +211,6 @@ class _File:
         known = self._times[which]
         if time is not None and (known is None or (time < known) == (which == "ts_min")):
             self._times[which] = time
-
-
-def _is_group(batches: list[pa.RecordBatch], octets: int) -> bool:
-    """Return whether batches have the rows of a group, or so many octets."""
-    rows: int = sum(batch.num_rows for batch in batches)
-    size: int = sum(batch.nbytes for batch in batches)
-    return rows >= _GROUP_ROWS or size >= octets
 
 
 def _names(options: SparkReadOptions) -> list[str]:
