@@ -485,6 +485,8 @@ class SelectionOptions(_Names, total=False):
 class ConvertOptions(_Input, TableOptions, _Decoding, TrackingOptions, _Direction, FileOptions, total=False):
     """Options of ``amqpcodec convert``."""
 
+    quiet: Annotated[bool, Option(Flag(), False, "say nothing where a file was written")]
+
 
 class StatsOptions(InputOptions, total=False):
     """Options of `stats.Collector`."""

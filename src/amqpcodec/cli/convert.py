@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,15 @@ if TYPE_CHECKING:
 
     from ..arrow import CaptureReader
 
-_KINDS = {".parquet": "parquet", ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc"}
+_ENDINGS = {".parquet": "parquet", ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc"}
 _IPC_COMPRESSIONS = ("zstd", "none")
+_INCOMPLETE = "INCOMPLETE"
+_KINDS = {
+    "GAP": ("gap", "gaps"),
+    "LOST": ("lost stretch", "lost stretches"),
+    "FILE": ("fault of a file", "faults of files"),
+    _INCOMPLETE: ("message not complete", "messages not complete"),
+}
 _NO_COLUMN = re.compile(r"no column '(.+)'; there are (.+)")
 
 
@@ -58,28 +66,30 @@ def run(arguments: argparse.Namespace) -> int:
         if inputs.is_read(arguments.out, names):
             raise _UnusableError(f"{arguments.out!r} is read, so it cannot be written")
         with ended_by_sigterm():
-            faults = _convert(names, kind, arguments)
+            tables = _convert(names, kind, arguments)
     except _UnusableError as error:
         output.complain(str(error))
         return EXIT_UNUSABLE
     except DecodeError as error:
         output.complain(f"{arguments.out!r} was not written: {error}")
         return EXIT_FAULTS
-    return EXIT_FAULTS if faults else EXIT_OK
+    if not getattr(arguments, "quiet", False):
+        output.complain(f"{arguments.out!r}: {tables.report()}")
+    return EXIT_FAULTS if tables.faults else EXIT_OK
 
 
 def _kind(arguments: argparse.Namespace) -> str:
-    kind = _KINDS.get(os.path.splitext(arguments.out)[1].lower())
+    kind = _ENDINGS.get(os.path.splitext(arguments.out)[1].lower())
     if kind is None:
-        raise _UnusableError(f"{arguments.out!r}: its ending should be one of {', '.join(_KINDS)}")
+        raise _UnusableError(f"{arguments.out!r}: its ending should be one of {', '.join(_ENDINGS)}")
     compression = getattr(arguments, "compression", None)
     if kind == "ipc" and compression not in (None, *_IPC_COMPRESSIONS):
         raise _UnusableError(f"{arguments.out!r}: such a file has no compression {compression}")
     return kind
 
 
-def _convert(names: list[str], kind: str, arguments: argparse.Namespace) -> bool:
-    """Writes the file; gives whether there were faults."""
+def _convert(names: list[str], kind: str, arguments: argparse.Namespace) -> _Tables:
+    """Writes the file; gives what was read."""
     tables = _Tables(arguments)
     options = resolve(FileOptions, given(arguments, FileOptions))
     from .tablefile import TableFile, TableFileError
@@ -94,7 +104,7 @@ def _convert(names: list[str], kind: str, arguments: argparse.Namespace) -> bool
                 file.write(batch)
     except (OSError, TableFileError) as error:
         raise _UnusableError(f"{arguments.out!r}: {inputs.reason(error)}") from error
-    return tables.faults
+    return tables
 
 
 def _batches(names: list[str], tables: _Tables, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
@@ -118,7 +128,8 @@ class _Tables:
 
     Attributes:
         schema: of what is to be written.
-        faults: whether there was anything in the `faults` of a reader so far.
+        rows: that were read so far.
+        faults: those of the readers so far, by code.
     """
 
     def __init__(self, arguments: argparse.Namespace) -> None:
@@ -139,7 +150,8 @@ class _Tables:
             self.schema = self._open(()).schema
         except ValueError as error:
             raise _UnusableError(f"{error}{_near_column(str(error))}") from error
-        self.faults = False
+        self.rows = 0
+        self.faults: Counter[str] = Counter()
 
     def read(self, name: str, file: Watched) -> Iterator[pa.RecordBatch]:
         """The batches of a file, as they are to be written."""
@@ -149,8 +161,22 @@ class _Tables:
         reader = self._open(file)
         for batch in reader:
             found = True
+            self.rows += batch.num_rows
             yield batch if name == inputs.STANDARD_INPUT else with_file(batch, name)
-        self.faults = self.faults or bool(reader.faults)
+        self.faults.update(reader.faults)
         found = found or (getattr(self._arguments, "mode", "") == "drop" and bool(reader.faults))
         if not found and not inputs.of_streams(self._arguments) and self._table != "errors":
             output.complain(f"{name!r}: no {self._table} found on {inputs.searched_in_vain(self._arguments)}")
+
+    def report(self) -> str:
+        """Return how many rows there are, what was wrong by kind, and where that is shown."""
+        rows = f"{_number(self.rows, ('row', 'rows'))} of {self._table}"
+        if not self.faults:
+            return f"{rows}, and all was read"
+        kinds = (_number(count, _KINDS.get(code, (code, code))) for code, count in self.faults.items())
+        where = "; decode --errors shows where" if self.faults.keys() - {_INCOMPLETE} else ""
+        return f"{rows}; {', '.join(kinds)}{where}"
+
+
+def _number(count: int, names: tuple[str, str]) -> str:
+    return f"{count} {names[count != 1]}"
