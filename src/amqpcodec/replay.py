@@ -28,7 +28,7 @@ from .options import FrameOptions
 
 if TYPE_CHECKING:
     from .aio import Channel
-    from .capture import Source
+    from .capture.source import Source
 
 _PREFIX = 12  # octets of a content header before the property flags: class, weight, body size
 _CHANNELS = 100  # opened at most; further ones of a capture share them

@@ -16,8 +16,8 @@ from .._columns.packet_feeder_py import PacketFeeder
 from .._columns.schemas import stream_table
 from .._columns.text import clean
 from .._options import select, takes
-from ..capture import ByteSource, Source, raw_events
-from ..capture.source import each_of
+from ..capture import ByteSource, raw_events
+from ..capture.source import Source, each_of
 from ..errors import AmqpError
 from ..options import (
     DIALECT,

@@ -15,9 +15,10 @@ from .._columns.decoding import Decoding
 from .._columns.text import clean
 from .._options import select, takes
 from .._state import Fields, pack, unpack
-from ..capture import ByteSource, CaptureError, Source
+from ..capture import ByteSource, CaptureError
 from ..capture.dialects import module
 from ..capture.position import FilePosition
+from ..capture.source import Source
 from ..errors import AmqpError
 from ..options import AllCaptureOptions, CaptureOptions, TrackingOptions
 from .arrays import record_batch, schema_of

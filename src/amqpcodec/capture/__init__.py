@@ -112,9 +112,7 @@ def read_frames(files: Source | Iterable[Source], **options: Unpack[FrameOptions
 
 
 @takes(RawFrameOptions)
-def read_raw_frames(
-    files: Source | Iterable[Source], **options: Unpack[RawFrameOptions]
-) -> Iterator[Item]:
+def read_raw_frames(files: Source | Iterable[Source], **options: Unpack[RawFrameOptions]) -> Iterator[Item]:
     """The frames in a file that holds the octets of one direction and nothing else.
 
     Args:

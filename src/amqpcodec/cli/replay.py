@@ -196,4 +196,3 @@ def _runs(numbers: list[int]) -> str:
         run = [number for _, number in group]
         runs.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
     return ", ".join(runs)
-
