@@ -257,7 +257,9 @@ class _SparkInput(TypedDict, total=False):
     ]
 
 
-class _Rotated(TypedDict, total=False):
+class RotatedOptions(TypedDict, total=False):
+    """Which captures are one recording."""
+
     rotated: Annotated[
         Literal["auto", "true", "false"],
         Option(
@@ -278,7 +280,7 @@ class _Rotated(TypedDict, total=False):
     ]
 
 
-class _SparkRecordings(_Rotated, total=False):
+class _SparkRecordings(RotatedOptions, total=False):
     stitch: Annotated[
         bool, Option(Flag(), True, "whether connections go on from one part of a recording to the next")
     ]
@@ -482,7 +484,9 @@ class SelectionOptions(_Names, total=False):
     ]
 
 
-class ConvertOptions(_Input, TableOptions, _Decoding, TrackingOptions, _Direction, FileOptions, total=False):
+class ConvertOptions(
+    _Input, TableOptions, _Decoding, TrackingOptions, _Direction, RotatedOptions, FileOptions, total=False
+):
     """Options of ``amqpcodec convert``."""
 
     quiet: Annotated[bool, Option(Flag(), False, "say nothing where a file was written")]
@@ -563,7 +567,7 @@ _Place = TypedDict(
 )
 
 
-class ReplayOptions(_Input, _Rotated, _Names, _Place, total=False):
+class ReplayOptions(_Input, RotatedOptions, _Names, _Place, total=False):
     """Options of ``amqpcodec replay``, beside those of `FrameOptions`."""
 
     speed: Annotated[

@@ -18,6 +18,7 @@ import pytest
 from pyarrow import parquet
 from support import make_capture as make
 from support.implementation import wanted
+from support.rotations import write_rotated
 from support.subprocesses import python
 
 from amqpcodec import arrow
@@ -412,3 +413,17 @@ def test_a_message_that_is_cut_is_called_so(convert: Convert, out: Path, tmp_pat
     stream.write_bytes(amqp.encode_method(1, amqp.Basic.Publish()))
     said = convert("--input", "stream", stream, stream, out, code=1)
     assert said == f"amqpcodec: {str(out)!r}: 2 rows of messages; 2 messages not complete\n"
+
+
+@pytest.mark.parametrize(("options", "is_one"), [([], True), (["--rotated", "false"], False)])
+def test_the_files_of_a_series_are_one_recording(
+    options: list[str], is_one: bool, convert: Convert, out: Path, tmp_path: Path
+) -> None:
+    packets = sorted(make.conversations(5).packets, key=lambda packet: packet.time_ns)
+    paths = write_rotated(tmp_path / "set", make.pcap(packets), seed=3, files=4)
+    said = convert(*reversed(paths), out, *options, code=0 if is_one else 1)
+    session = arrow.CaptureSession()
+    wanted = [batch for path in paths for batch in session.read(str(path))]
+    rows = pa.Table.from_batches([*wanted, *session.finish()], session.schema)
+    assert parquet.read_table(out).equals(rows) == is_one
+    assert (f"{rows.num_rows} rows of messages, and all was read" in said) == is_one

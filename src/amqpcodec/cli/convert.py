@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 from .. import capture
 from .._options import resolve
 from ..errors import DecodeError
-from ..options import CaptureOptions, ConvertOptions, FileOptions, StreamOptions, TableOptions
+from ..options import (
+    CaptureOptions,
+    ConvertOptions,
+    FileOptions,
+    RotatedOptions,
+    StreamOptions,
+    TableOptions,
+)
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .options import add_options, given
 from .parsing import nearest
@@ -22,8 +29,6 @@ from .replacing import ended_by_sigterm, replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from ..arrow import CaptureReader
 
 _ENDINGS = {".parquet": "parquet", ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc"}
 _IPC_COMPRESSIONS = ("zstd", "none")
@@ -90,7 +95,7 @@ def _kind(arguments: argparse.Namespace) -> str:
 
 def _convert(names: list[str], kind: str, arguments: argparse.Namespace) -> _Tables:
     """Writes the file; gives what was read."""
-    tables = _Tables(arguments)
+    tables = _Tables(names, arguments)
     options = resolve(FileOptions, given(arguments, FileOptions))
     from .tablefile import TableFile, TableFileError
 
@@ -100,21 +105,20 @@ def _convert(names: list[str], kind: str, arguments: argparse.Namespace) -> _Tab
             reading(os.path.basename(arguments.out), sum(map(size, names))) as report,
             TableFile(path, kind, tables.schema, **options) as file,
         ):
-            for batch in _batches(names, tables, report):
+            for batch in _batches(tables, report):
                 file.write(batch)
     except (OSError, TableFileError) as error:
         raise _UnusableError(f"{arguments.out!r}: {inputs.reason(error)}") from error
     return tables
 
 
-def _batches(names: list[str], tables: _Tables, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-    """The batches of one file after the other."""
-    for name in names:
+def _batches(tables: _Tables, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+    """The batches of one recording after the other."""
+    for files in tables.recordings:
         try:
-            with Watched(inputs.open_file(name), report) as file:
-                yield from tables.read(name, file)
+            yield from tables.read(files, report)
         except (capture.CaptureError, OSError) as error:
-            raise _UnusableError(f"{name!r}: {inputs.unreadable(error)}") from error
+            raise _UnusableError(f"{files.name!r}: {inputs.unreadable(error)}") from error
 
 
 def _near_column(complaint: str) -> str:
@@ -124,49 +128,72 @@ def _near_column(complaint: str) -> str:
 
 
 class _Tables:
-    """Reads the table asked for from one file after the other.
+    """Reads the table asked for from one recording after the other.
+
+    Args:
+        names: of the files.
+        arguments: those of the command.
 
     Attributes:
+        recordings: to be read.
         schema: of what is to be written.
         rows: that were read so far.
-        faults: those of the readers so far, by code.
+        faults: of what was read so far, by code.
     """
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
+    def __init__(self, names: list[str], arguments: argparse.Namespace) -> None:
         try:
             from .. import arrow
         except ImportError as error:
             raise _UnusableError(str(error)) from error
         self._arguments = arguments
         self._table = resolve(TableOptions, given(arguments, TableOptions))["table"]
-        streams = inputs.of_streams(arguments)
-        read: Any = arrow.read_stream if streams else arrow.read_capture
-        options = given(arguments, StreamOptions if streams else CaptureOptions)
+        self._of_streams = inputs.of_streams(arguments)
+        options = given(arguments, StreamOptions if self._of_streams else CaptureOptions)
         # The columns of a stream do not depend on what is in it either.
         options.setdefault("dialect", "auto")
         options["_check_all"] = True  # the exit code is not to depend on the columns
-        self._open: Callable[..., CaptureReader] = partial(read, table=self._table, **options)
+        stream: Any = arrow.read_stream
+        self._stream = partial(stream, table=self._table, **options)
+        self._session: Any = partial(arrow.CaptureSession, self._table, **options)
+        rotated = resolve(RotatedOptions, given(arguments, RotatedOptions))
         try:
-            self.schema = self._open(()).schema
+            self.schema = self._stream(()).schema if self._of_streams else self._session().schema
+            way = "false" if self._of_streams else rotated["rotated"]
+            self.recordings = inputs.recordings(names, way, rotated["series_pattern"])
         except ValueError as error:
             raise _UnusableError(f"{error}{_near_column(str(error))}") from error
         self.rows = 0
         self.faults: Counter[str] = Counter()
 
-    def read(self, name: str, file: Watched) -> Iterator[pa.RecordBatch]:
-        """The batches of a file, as they are to be written."""
+    def read(self, files: inputs.Recording, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+        """The batches of a recording, as they are to be written."""
+        before = self.rows, self.faults.total()
+        for batch in (self._of_frames if self._of_streams else self._of_packets)(files, report):
+            self.rows += batch.num_rows
+            yield batch
+        are_left_out = getattr(self._arguments, "mode", "") == "drop" and self.faults.total() > before[1]
+        if self.rows > before[0] or are_left_out or self._of_streams or self._table == "errors":
+            return
+        where = inputs.searched_in_vain(self._arguments)
+        output.complain(f"{files.shown()}: no {self._table} found on {where}")
+
+    def _of_packets(self, files: inputs.Recording, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+        session = self._session()
+        for file in files:
+            name = None if files.name == inputs.STANDARD_INPUT else files.name
+            yield from session.read(Watched(file, report), name)
+        yield from session.finish()
+        self.faults.update(session.faults)
+
+    def _of_frames(self, files: inputs.Recording, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         from ..arrow.arrays import with_file
 
-        found = False
-        reader = self._open(file)
-        for batch in reader:
-            found = True
-            self.rows += batch.num_rows
-            yield batch if name == inputs.STANDARD_INPUT else with_file(batch, name)
-        self.faults.update(reader.faults)
-        found = found or (getattr(self._arguments, "mode", "") == "drop" and bool(reader.faults))
-        if not found and not inputs.of_streams(self._arguments) and self._table != "errors":
-            output.complain(f"{name!r}: no {self._table} found on {inputs.searched_in_vain(self._arguments)}")
+        for file in files:
+            reader = self._stream(Watched(file, report))
+            for batch in reader:
+                yield batch if files.name == inputs.STANDARD_INPUT else with_file(batch, files.name)
+            self.faults.update(reader.faults)
 
     def report(self) -> str:
         """Return how many rows there are, what was wrong by kind, and where that is shown."""

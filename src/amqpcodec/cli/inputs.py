@@ -63,6 +63,11 @@ class Recording:
     def __init__(self, names: Sequence[str]) -> None:
         self.names, self.name = names, names[0]
 
+    def shown(self) -> str:
+        """Return its name in messages."""
+        more = f" and {len(self.names) - 1} more" if len(self.names) > 1 else ""
+        return f"{self.names[0]!r}{more}"
+
     def __iter__(self) -> Iterator[BinaryIO]:
         for name in self.names:
             self.name = name
@@ -81,7 +86,7 @@ def recordings(names: Iterable[str], rotated: str, pattern: str | None) -> list[
         rotated, pattern: as for `series`.
 
     Raises:
-        OSError: a file of a series cannot be opened or read.
+        ValueError: a file of a series cannot be opened or read; the text names it.
     """
     found: dict[tuple[str, int], list[str]] = {}
     seen: Counter[str] = Counter()
@@ -97,8 +102,11 @@ def _in_order(names: list[str]) -> list[str]:
     """Files of a series by the times of their first packets, and their names where times do not differ."""
     times = {}
     for name in names if len(names) > 1 else ():
-        with open_file(name) as file:
-            times[name] = first_time(ByteSource(file)) or 0
+        try:
+            with open_file(name) as file:
+                times[name] = first_time(ByteSource(file)) or 0
+        except OSError as error:
+            raise ValueError(f"{name!r}: {unreadable(error)}") from error
     return sorted(names, key=lambda name: (times.get(name), natural(name)))
 
 

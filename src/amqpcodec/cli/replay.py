@@ -97,12 +97,8 @@ class _Source:
         self._reader = PublishReader()
         self._last = 0
         self._unread = ""  # why reading has ended early
-        try:
-            self._recordings = inputs.recordings(
-                arguments.files, "false" if streams else arguments.rotated, arguments.series_pattern
-            )
-        except OSError as error:
-            raise ValueError(f"{error.filename!r}: {inputs.unreadable(error)}") from error
+        rotated = "false" if streams else arguments.rotated
+        self._recordings = inputs.recordings(arguments.files, rotated, arguments.series_pattern)
 
     def __iter__(self) -> Iterator[CapturedPublish]:
         for files in self._recordings:
