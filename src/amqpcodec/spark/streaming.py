@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from ..capture.series import uncompressed
 from ..options import SparkReadOptions
 from .chains import UnstitchedWarning, against_times, doubted
 from .files import File, Location, fingerprint, recognised
@@ -30,7 +31,6 @@ from .packaging import Packaged
 from .planning import FileRange, Part, Place, bad_part, files_of, parts_of, tasks_of
 from .positions import Position, Sizes, Step, Stored, by_series, check_offset
 from .reading import states, with_states
-from .series import uncompressed
 from .source import RowReader
 from .versions import lack, need
 
