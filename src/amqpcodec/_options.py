@@ -356,11 +356,7 @@ def resolve(
     known = declared(options)
     for name in given:
         if name not in known:
-            import difflib
-
-            message = f"{function}() got an unexpected keyword argument {name!r}"
-            nearest = difflib.get_close_matches(name, _public(known), 1)
-            raise TypeError(message + "".join(f"; the nearest option is {each!r}" for each in nearest))
+            raise unexpected(function, name, _public(known))
     values = {}
     for name, option in known.items():
         value = given[name] if name in given else defaults.get(name, option.default)
@@ -369,6 +365,15 @@ def resolve(
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name}: {error}") from None
     return values
+
+
+def unexpected(function: str, name: str, known: Iterable[str]) -> TypeError:
+    """Return the error for a keyword that a function does not take, with the nearest that it does."""
+    import difflib
+
+    message = f"{function}() got an unexpected keyword argument {name!r}"
+    nearest = difflib.get_close_matches(name, list(known), 1)
+    return TypeError(message + "".join(f"; the nearest option is {each!r}" for each in nearest))
 
 
 def select(options: type, values: Mapping[str, Any]) -> dict[str, Any]:

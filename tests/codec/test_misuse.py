@@ -193,8 +193,11 @@ class TestEncoder:
         message = theirs.records.Message(1, other.Basic.Publish(), None, b"")
         mixed = ours.records.Frame(2, 1, theirs.records.ContentHeader(properties, 0))
         for call, before in (
-            (lambda: m.encode_method(1, ack), "expected a method, not BasicAck"),
-            (lambda: m.encode_header(1, properties, 0), "expected properties, not BasicProperties"),
+            (lambda: m.encode_method(1, ack), "expected a method, such as Queue.Declare(), not BasicAck"),
+            (
+                lambda: m.encode_header(1, properties, 0),
+                "expected properties, such as BasicProperties(), not BasicProperties",
+            ),
             (lambda: m.encode_frame(theirs.records.Frame(1, 1, ack)), "expected a frame, not Frame"),
             (lambda: m.encode(message), "expected a frame, not Message"),
             (lambda: m.encode_frame(mixed), "a frame of type 2 does not carry ContentHeader"),

@@ -145,8 +145,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("body size", -1, "longlong must be 0 to 18446744073709551615, not -1"),
     ("weight", 2**16, "short must be 0 to 65535, not 65536"),
     ("body", "text", "a body must be bytes-like, not str"),
-    ("method", None, "expected a method, not NoneType"),
-    ("properties", {}, "expected properties, not dict"),
+    ("method", None, "expected a method, such as Queue.Declare(), not NoneType"),
+    ("properties", {}, "expected properties, such as BasicProperties(), not dict"),
 ]
 
 

@@ -95,11 +95,11 @@ def test_a_url_says_where_and_how(url: str, expected: dict[str, Any]) -> None:
         ("amqp://u:{}@h?heartbeat=65536", "must be a number from 0 to 65535"),
         ("amqp://u:{}@h?channel_max=0", "must be a number from 1 to 65535"),
         ("amqp://u:{}@h?frame_max=4095", "must be a number from 4096 to "),
-        ("amqp://u:{}@h?connection_timeout=0", "must be a number from 1 to "),
+        ("amqp://u:{}@h?connection_timeout=0", "must be a number of milliseconds from 1 to "),
         ("amqp://u:{}@h?auth_mechanism=magic", "must be plain or amqplain or external"),
         ("amqp://u:{}@h?name=", "must not be empty"),
         ("amqps://u:{}@h?verify=yes", "must be verify_peer or verify_none"),
-        ("amqp://u:{}@h?verify=verify_none&certfile=x", "not amqp: certificate_file, verify"),
+        ("amqp://u:{}@h?verify=verify_none&certfile=x", "not amqp://: certfile, verify"),
     ],
 )
 def test_what_is_no_such_url_is_refused_without_its_password(url: str, reason: str) -> None:

@@ -22,6 +22,7 @@ from .records_py import (
     ProtocolHeader,
     Record,
 )
+from .values import named
 from .wire import (
     BODY,
     FRAME_END,
@@ -473,7 +474,7 @@ class Encoder:
     def _put_method(self, writer: Writer, channel: Any, method: Any, limit: int, validate: bool) -> Method:
         """The method, now known to be one."""
         if not isinstance(method, Method):
-            raise EncodeError(f"expected a method, not {_named(method)}")
+            raise EncodeError(f"expected a method, such as Queue.Declare(), not {_named(method)}")
         # Known to be a method from here on: the .pxd gives `record` the C type that makes its calls cheap.
         record = method
         if record._dialect() is not self._dialect:
@@ -500,7 +501,7 @@ class Encoder:
     def _own_properties(self, properties: Any) -> Properties:
         """The properties, now known to be that, and of the dialect."""
         if not isinstance(properties, Properties):
-            raise EncodeError(f"expected properties, not {_named(properties)}")
+            raise EncodeError(f"expected properties, such as BasicProperties(), not {_named(properties)}")
         record = properties
         if record._dialect() is not self._dialect:
             raise self._foreign(record, "properties")
@@ -608,7 +609,7 @@ def _not_carried(frame: Frame) -> EncodeError:
 
 def _named(value: Any) -> str:
     """The type of what is not what it should be, and its build where that is the other one."""
-    name = type(value).__name__
+    name = named(value)
     ours = _BUILDS[Frame.__module__]
     for base in type(value).__mro__:
         module = base.__module__

@@ -32,6 +32,8 @@ class Declined(Exception):  # noqa: N818  # nothing is wrong
 
 def named(value: Any) -> str:
     """How errors speak of a value of the wrong type: by its type, since its repr may be long or secret."""
+    if issubclass(type(value), type):
+        return f"the class {value.__name__}"
     return type(value).__name__
 
 

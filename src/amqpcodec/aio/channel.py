@@ -9,7 +9,8 @@ from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
+from .._kernel.values import named
+from ..errors import AmqpError, ConnectionLostError, EncodeError, LocalProtocolError
 from .blame import awaited, may_pass
 from .connecting import in_time, reply_error
 from .deliveries import Consumer, Delivery, Unsettled, count_dropped, give_back
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from .counters import Backoff
 
 SENT_OTHERWISE = {
+    "basic.publish": "Channel.publish",
+    "basic.ack": "Delivery.ack",
+    "basic.nack": "Delivery.nack",
+    "basic.reject": "Delivery.reject",
     "channel.open": "Client.channel",
     "channel.close": "Channel.close",
     "basic.consume": "Channel.consume",
@@ -30,6 +35,10 @@ SENT_OTHERWISE = {
     "connection.close": "Client.close",
 }
 REPLY_ADDRESS = "amq.rabbitmq.reply-to."  # as those of direct replies begin
+# What has a meaning for the channel alone on which it is sent.
+OF_ONE_CHANNEL = frozenset((
+    "basic.qos", "basic.recover", "channel.flow", "confirm.select", "tx.select", "tx.commit", "tx.rollback",
+))  # fmt: skip
 log = logging.getLogger("amqpcodec.aio")
 
 
@@ -37,13 +46,16 @@ def call_name(method: Any) -> str:
     """Return the name of a method that `call` sends.
 
     Raises:
+        EncodeError: it is no method.
         LocalProtocolError: another function sends it, or it has no reply.
     """
+    if isinstance(method, type) or not hasattr(method, "spec"):
+        raise EncodeError(f"expected a method, such as Queue.Declare(), not {named(method)}")
     name: str = method.spec.name
     if name in SENT_OTHERWISE:
         raise LocalProtocolError(f"{name} is sent by {SENT_OTHERWISE[name]}")
     if not method.spec.responses or method.spec.content:
-        raise LocalProtocolError(f"{name} has no reply")
+        raise LocalProtocolError(f"{name} has no reply: `call` sends requests, and waits for their replies")
     return name
 
 
@@ -565,4 +577,4 @@ class Channel:
             consumer.end_by_broker()
 
 
-__all__ = ["Channel", "call_name", "no_answer"]
+__all__ = ["OF_ONE_CHANNEL", "Channel", "call_name", "no_answer"]

@@ -13,8 +13,9 @@ from ..connection import ConnectionClosed, ConnectionLimits
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from ..reply_errors import AmqpInternalError
 from .blame import ALONE_SECONDS, Blame, awaited, given_up, is_refusal, may_pass
-from .channel import Channel, call_name, no_answer
-from .connecting import address_of, connect, in_time
+from .channel import OF_ONE_CHANNEL, Channel, call_name, no_answer
+from .checks import awaitable, check_backoff, check_hook, check_hosts, check_seconds
+from .connecting import address_of, check_options, connect, in_time
 from .counters import Backoff, ClientStats
 from .deliveries import Delivery
 from .link import Link, elsewhere, in_set_up, setting_up
@@ -54,8 +55,9 @@ class Client:
         options: as for `connect`, or for `Connection`.
 
     Raises:
-        ValueError: a URL that cannot be read, or `give_up_after` that is less than 1.
-        OSError: a certificate file that it names cannot be read.
+        TypeError: an option that there is not, or a value of another type.
+        ValueError: a URL that cannot be read, or an option out of range.
+        OSError: a certificate file that a URL names cannot be read.
     """
 
     def __init__(
@@ -72,9 +74,15 @@ class Client:
     ) -> None:
         if "sock" in options:
             raise ValueError("sock is of one connection: a client makes its own")
+        check_options(options, type(self))
+        check_hook("on_connect", on_connect, is_awaited=True)
+        check_hook("before_publish", before_publish)
+        check_hook("around_delivery", around_delivery)
+        check_backoff(backoff)
+        check_seconds("close_seconds", close_seconds)
         if give_up_after is not None and give_up_after < 1:
             raise ValueError(f"give_up_after must be positive, not {give_up_after!r}")
-        for each in [url] if isinstance(url, str) else url:
+        for each in check_hosts(url):
             address = address_of(each, None, options.get("ssl"))
             if options.get("ssl") is None:
                 address.tls_context()  # says at once what no attempt can mend
@@ -99,7 +107,7 @@ class Client:
 
     async def __aenter__(self) -> Client:
         if self._task is not None:
-            raise LocalProtocolError("a client is entered once")
+            raise LocalProtocolError("a client is entered once: make another one")
         self._task = asyncio.create_task(self._run())
         try:
             await self._until_ready()
@@ -135,9 +143,9 @@ class Client:
             ReplyError, ConnectionLostError: the client is over.
             ValueError: a window that lets nothing pass, or a prefetch that basic.qos cannot carry.
         """
-        if window < 1:
-            raise ValueError(f"window must be positive, not {window!r}")
-        if not 0 <= prefetch < 1 << 16:
+        if not isinstance(window, int) or window < 1:
+            raise ValueError(f"window must be a number from 1, not {window!r}")
+        if not isinstance(prefetch, int) or not 0 <= prefetch < 1 << 16:
             raise ValueError(f"prefetch must be 0 to 65535, not {prefetch!r}")
         await self._until_ready()
         if confirm and not hasattr(self._dialect, "Confirm"):
@@ -167,6 +175,8 @@ class Client:
             ReplyError, ConnectionLostError, TimeoutError, EncodeError, LocalProtocolError: as `Channel.call`.
         """
         name = call_name(method)
+        if name in OF_ONE_CHANNEL:
+            raise LocalProtocolError(f"{name} is of one channel: send it by Channel.call")
         answer = self._call_on_connection if name.startswith("connection.") else self._call
         return await in_time(answer(method), timeout, no_answer(name, timeout))
 
@@ -341,7 +351,7 @@ class Client:
 
         async def run() -> None:
             setting_up.set(link)
-            await on_connect(self)
+            await awaitable("on_connect", on_connect(self))
 
         link.sets_up = True
         task = asyncio.create_task(run())
@@ -450,7 +460,7 @@ class Client:
             LocalProtocolError: the client is not entered, or the channel is closed.
         """
         if self._task is None:
-            raise LocalProtocolError("the client is not entered")
+            raise LocalProtocolError("the client is not entered: use it inside of `async with Client(...)`")
         if self._task.get_loop() is not asyncio.get_running_loop():
             raise elsewhere()
         while True:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from socket import gaierror
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..connection import Address, ClientLogin, Connection, ConnectionClosed, Opened, ServerLogin
 from ..errors import AmqpError, ConnectionLostError, ReplyError
 from ..reply_errors import REPLY_ERRORS, AmqpConnectionForced, AmqpInternalError
+from .checks import check_hosts, check_names, check_values
 from .stream import AmqpStream
 
 if TYPE_CHECKING:
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
     from ..record import Recorder
 
 _T = TypeVar("_T")
+_TLS_HINTS = {
+    "WRONG_VERSION_NUMBER": "the server does not speak TLS on this port: use amqp:// and no ssl, or its port "
+    "for TLS, which mostly is 5671",
+    "CERTIFICATE_VERIFY_FAILED": "in the URL, cacertfile names the authorities to trust, and "
+    "server_name_indication the server",
+}  # by the reason of an error of TLS
 
 
 async def connect(
@@ -57,12 +65,13 @@ async def connect(
         ConnectionLostError: the server has ended the stream without a close, or takes too long; or none of
             several could be reached, and the text says why of each.
         OSError: there is no connection. A ConnectionLostError is one, too, as are the errors of TLS.
-        ValueError: a URL that cannot be read.
+        TypeError: an option that there is not, or a value of another type.
+        ValueError: a URL that cannot be read, or an option out of range.
     """
-    addresses = [address_of(each, port, ssl) for each in ([host] if isinstance(host, str) else host)]
-    if not addresses or (sock is not None and len(addresses) > 1):
-        raise ValueError("name one server, or several without a socket")
-    Connection("client", **options)  # refuses what it cannot take, before there is a socket
+    addresses = [address_of(each, port, ssl) for each in check_hosts(host)]
+    if sock is not None and len(addresses) > 1:
+        raise ValueError("a socket is of one server: name one")
+    check_options({"login": login, "ssl": ssl, "timeout": timeout, "record": record, **options})
     failures: list[tuple[Address, Exception]] = []
     for address in addresses:
         stream = _stream(login or address.login(), {**address.options(), **options}, record)
@@ -74,11 +83,33 @@ async def connect(
             )
             return stream
         except (OSError, AmqpConnectionForced, AmqpInternalError) as error:
+            explain(error, address)
             failures.append((address, error))
     if len(failures) == 1:
         raise failures[0][1]
     reasons = "; ".join(f"{address}: {error}" for address, error in failures)
     raise ConnectionLostError(f"no server could be reached: {reasons}") from failures[-1][1]
+
+
+def check_options(given: Mapping[str, Any], *functions: Callable[..., Any]) -> None:
+    """Refuse options that `connect` cannot take, before there is a socket.
+
+    Args:
+        given: the options, by name.
+        functions: the one that was called, if that was not `connect`.
+
+    Raises:
+        TypeError: a name that is no option, or a value of another type.
+        ValueError: a value out of range.
+    """
+    check_values(given)
+    own = ("port", "login", "ssl", "server_hostname", "sock", "timeout", "record")
+    options = {name: value for name, value in given.items() if name not in own}
+    try:
+        Connection("client", **options)
+    except TypeError:
+        check_names(options, *functions, connect, Connection)
+        raise
 
 
 def address_of(host: str, port: int | None, ssl: SSLContext | bool | None) -> Address:
@@ -92,9 +123,21 @@ def address_of(host: str, port: int | None, ssl: SSLContext | bool | None) -> Ad
         return address if port is None else replace(address, port=port)
     if "@" in host or "/" in host:  # which may be a password, and would be shown
         raise ValueError("neither a host nor a URL, which begins with amqp:// or amqps://")
+    if host.count(":") == 1:  # an IPv6 address has more
+        raise ValueError(f"a host has no port in it: write amqp://{host}, or give the port by itself")
     if port is None:
         port = 5671 if ssl else 5672
     return Address(host=host, port=port)
+
+
+def explain(error: Exception, address: Address) -> None:
+    """Have the text of an error of connecting say which place it is about, or what to do."""
+    hint = repr(address.host)
+    if not isinstance(error, gaierror):
+        hint = _TLS_HINTS.get(getattr(error, "reason", None), "")
+    if hint and isinstance(error, OSError):
+        error.strerror = f"{error.strerror}: {hint}"
+        error.args = (error.errno, error.strerror)
 
 
 def _stream(login: ClientLogin, options: dict[str, Any], record: Recorder | None) -> AmqpStream:

@@ -9,16 +9,23 @@ class ReturnedError(AmqpError):
     """No queue took a message that was published as mandatory.
 
     Attributes:
-        reply_code, reply_text: as in basic.return.
+        reply_code, reply_text, exchange, routing_key: as in basic.return.
     """
 
-    def __init__(self, reply_code: int, reply_text: str) -> None:
-        super().__init__(reply_code, reply_text)
+    def __init__(self, reply_code: int, reply_text: str, exchange: str, routing_key: str) -> None:
+        super().__init__(reply_code, reply_text, exchange, routing_key)
         self.reply_code = reply_code
         self.reply_text = reply_text
+        self.exchange = exchange
+        self.routing_key = routing_key
 
     def __str__(self) -> str:
-        return printable(f"returned: {self.reply_code} {self.reply_text}")
+        if self.exchange:
+            where = f"exchange {self.exchange!r} has no queue for routing key {self.routing_key!r}"
+        else:
+            where = f"there is no queue {self.routing_key!r}, which the default exchange routes to"
+        why = f"returned: {self.reply_code} {self.reply_text}"
+        return printable(f"{why}: {where}; publish with mandatory=False what may be lost")
 
 
 class UncertainReturnError(ReturnedError):

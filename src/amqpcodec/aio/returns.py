@@ -140,7 +140,7 @@ class Returns:
             alike.doubt, alike.doubtful_to = method, self._last
         else:
             number, publish = next(iter(alike.members.items()))
-            publish.returned = ReturnedError(method.reply_code, method.reply_text)
+            publish.returned = ReturnedError(*_arguments(method))
             doubt = alike.doubt_about(number)
             if (
                 doubt is not None
@@ -174,7 +174,11 @@ class Returns:
             return None
         doubt = place.doubt_about(number)
         place.remove(number)
-        return None if doubt is None else UncertainReturnError(doubt.reply_code, doubt.reply_text)
+        return None if doubt is None else UncertainReturnError(*_arguments(doubt))
+
+
+def _arguments(method: Any) -> tuple[int, str, str, str]:
+    return method.reply_code, method.reply_text, method.exchange, method.routing_key
 
 
 def _after(number: int, numbered: dict[int, Publish]) -> list[int]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 from .. import _backend
 from .._typing import Any, NamedTuple
@@ -157,8 +157,11 @@ _PEERS = {name: _Peer(name) for name in PEERS}
 
 def _peer(name: str) -> _Peer:
     if name not in _PEERS:
-        library = _BUILT_ON.get(str(name).lower())
-        hint = f": {name} is built on {library}" if library else ""
+        given = name.__name__ if isinstance(name, ModuleType) else str(name)
+        library = _BUILT_ON.get(given.lower())
+        hint = f": {given} is built on {library}" if library else ""
+        if given.lower() in PEERS:
+            hint = f": the name is {given.lower()!r}"
         raise ValueError(f"no fast path for {name!r}; there are {', '.join(PEERS)}{hint}")
     return _PEERS[name]
 

@@ -69,8 +69,11 @@ class Address:
         """Return the address that a URL stands for.
 
         Raises:
+            TypeError: it is no text.
             ValueError: it cannot be taken apart, or has a parameter that is not known.
         """
+        if not isinstance(url, str):
+            raise TypeError(f"a URL must be a str, not {type(url).__name__}")
         try:
             parts = urlsplit(url)
         except ValueError:
@@ -80,8 +83,13 @@ class Address:
         if parts.fragment or ("@" not in parts.netloc and "@" in parts.path + parts.query):
             raise ValueError(f"the URL cannot be taken apart; {_ESCAPES}")
         given = {**_place(parts), **_parameters(parts.query)}
-        if not given["tls"] and (needless := sorted(_OF_TLS & given.keys())):
-            raise ValueError(f"only amqps has the parameters of TLS, not amqp: {', '.join(needless)}")
+        if not given["tls"] and (needless := sorted(given.keys() & _OF_TLS.keys())):
+            names = ", ".join(_OF_TLS[name] for name in needless)
+            raise ValueError(
+                f"a URL that begins with amqps:// has the parameters of TLS, not amqp://: {names}"
+            )
+        if "key_file" in given and "certificate_file" not in given:
+            raise ValueError("keyfile in the URL is that of a certificate, which certfile names")
         return cls(**given)
 
     def __str__(self) -> str:
@@ -114,16 +122,19 @@ class Address:
             return None
         import ssl  # of no use without I/O, and not everywhere
 
-        for name in (self.ca_file, self.certificate_file, self.key_file):
-            if name is not None:
-                with open(name, "rb"):  # whose error names the file, which those of TLS do not
-                    pass
-        context = ssl.create_default_context(cafile=self.ca_file)
+        files = [name for name in (self.ca_file, self.certificate_file, self.key_file) if name is not None]
+        for name in files:
+            with open(name, "rb"):  # whose error names the file, which those of TLS do not
+                pass
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+            if self.certificate_file is not None:
+                context.load_cert_chain(self.certificate_file, self.key_file)
+        except ssl.SSLError as error:
+            raise ssl.SSLError(error.errno, f"{error.strerror}: {', '.join(files)}") from None
         if not self.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        if self.certificate_file is not None:
-            context.load_cert_chain(self.certificate_file, self.key_file)
         return context
 
 
@@ -203,17 +214,17 @@ def _parameters(query: str) -> dict[str, Any]:
     return given
 
 
-def _number(least: int, most: int) -> Callable[[str], int]:
+def _number(least: int, most: int, what: str = "number") -> Callable[[str], int]:
     def read(text: str) -> int:
         if not (text.isascii() and text.isdigit() and least <= int(text[:12]) <= most):
-            raise ValueError(f"must be a number from {least} to {most}")
+            raise ValueError(f"must be a {what} from {least} to {most}")
         return int(text)
 
     return read
 
 
 def _seconds(text: str) -> float:
-    return _number(1, 10**9)(text) / 1000
+    return _number(1, 10**9, "number of milliseconds")(text) / 1000
 
 
 def _one_of(values: dict[str, Any]) -> Callable[[str], Any]:
@@ -248,7 +259,12 @@ _PARAMETERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "verify": ("verify", _one_of({"verify_peer": True, "verify_none": False})),
     "server_name_indication": ("server_name", _text),
 }
-_OF_TLS = frozenset(("ca_file", "certificate_file", "key_file", "verify", "server_name"))
+# The parameters of TLS by attribute.
+_OF_TLS = {
+    attribute: name
+    for name, (attribute, _) in _PARAMETERS.items()
+    if attribute in ("ca_file", "certificate_file", "key_file", "verify", "server_name")
+}
 
 
 __all__ = ["Address"]

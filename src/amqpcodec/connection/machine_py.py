@@ -81,7 +81,7 @@ class Connection:
 
     Raises:
         ValueError: a role or dialect that there is not, or a number out of range.
-        TypeError: limits of another class.
+        TypeError: a dialect or limits of another class.
 
     Source: 0-9-1 sections 2.2.4, 4.2, 4.8 and 4.10; the order of methods from the specification of each
     class.
@@ -520,6 +520,8 @@ def _checked(limits: ConnectionLimits) -> ConnectionLimits:
 def _module(dialect: Any) -> Any:
     """The module of a dialect: by name that of this build."""
     if not isinstance(dialect, str):
+        if not hasattr(dialect, "DIALECT"):
+            raise TypeError(f"dialect must be a name, or the module of a dialect, not {dialect!r}")
         return dialect
     if dialect not in DIALECTS:
         raise ValueError(f"no dialect {dialect!r}; there are {', '.join(DIALECTS)}")

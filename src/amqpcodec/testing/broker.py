@@ -83,6 +83,10 @@ class Broker:
         kept: int = 10_000,
         dialect: Any = "rabbitmq-0-9-1",
     ) -> None:
+        if users is not None and not isinstance(users, Mapping):
+            raise TypeError(f"users must be passwords by user name, not {type(users).__name__}")
+        if isinstance(virtual_hosts, str):
+            raise TypeError(f"virtual_hosts must be several names, as in [{virtual_hosts!r}]")
         self.users = {"guest": "guest"} if users is None else dict(users)
         self.clock = Clock()
         self.errors: list[Exception] = []
@@ -111,6 +115,7 @@ class Broker:
                 unacknowledged=UNSETTLED, open_bytes=max_message_size + OPEN_OCTETS
             ),
         }  # fmt: skip
+        Connection("server", **self._options)  # refuses what it cannot take, before somebody connects
         self._begin()
 
     def _begin(self) -> None:
@@ -227,7 +232,7 @@ class Broker:
     def port(self) -> int:
         """The port that it listens on."""
         if not self._is_running:
-            raise RuntimeError("the broker does not run")
+            raise RuntimeError("the broker does not run: enter it by `async with`, or use running_broker")
         return self._listener.port
 
     @property
@@ -236,9 +241,16 @@ class Broker:
         return self.url_of()
 
     def url_of(self, user: str | None = None, virtual_host: str | None = None) -> str:
-        """Return where it is, for a user and a virtual host; None for the first."""
+        """Return where it is, for a user and a virtual host; None for the first.
+
+        Raises:
+            ValueError: there is no such user.
+            RuntimeError: the broker does not run.
+        """
         name = next(iter(self.users)) if user is None else user
         host = self._names[0] if virtual_host is None else virtual_host
+        if name not in self.users:
+            raise ValueError(f"no user {name!r}; there are {', '.join(self.users)}")
         who = f"{quote(name, safe='')}:{quote(self.users[name], safe='')}"
         scheme = "amqps" if self._tls else "amqp"
         path = "" if host == "/" else quote(host, safe="")
