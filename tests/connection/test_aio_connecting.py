@@ -210,7 +210,8 @@ def test_a_socket_that_is_connected_is_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "why"), [([], "name one server, or several"), (["a", "b"], "a socket is of one server: name one")]
+    ("hosts", "why"),
+    [([], "name one server, or several"), (["a", "b"], "a socket is of one server: name one")],
 )
 def test_a_socket_is_of_one_server(hosts: list[str], why: str) -> None:
     async def client(port: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, iscoroutine, iscoroutinefunction, signature
-from numbers import Real
 from typing import Any, TypeVar
 
 from .._options import unexpected
@@ -92,7 +91,7 @@ def check_seconds(name: str, value: Any) -> None:
     Raises:
         ValueError: it is none.
     """
-    if not isinstance(value, Real) or not value >= 0:
+    if not isinstance(value, (int, float)) or not value >= 0:
         raise ValueError(f"{name} must be a number of seconds, not {value!r}")
 
 

@@ -134,7 +134,7 @@ def explain(error: Exception, address: Address) -> None:
     """Have the text of an error of connecting say which place it is about, or what to do."""
     hint = repr(address.host)
     if not isinstance(error, gaierror):
-        hint = _TLS_HINTS.get(getattr(error, "reason", None), "")
+        hint = _TLS_HINTS.get(str(getattr(error, "reason", "")), "")
     if hint and isinstance(error, OSError):
         error.strerror = f"{error.strerror}: {hint}"
         error.args = (error.errno, error.strerror)
