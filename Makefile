@@ -222,6 +222,7 @@ build: .venv/installed
 clean:
 	rm -rf .venv build src/*.egg-info
 	find src -name '*.so' -delete
+	rm -f src/amqpcodec/not-compiled.txt
 
 include benchmarks/bench.mk
 bench bench-ci bench-ci-accept bench-c bench-client-layer bench-client-peers bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-guard bench-guard-accept bench-peers bench-profile bench-budgets bench-report: build .venv/bench

@@ -1,7 +1,8 @@
 """Builds the compiled half of amqpcodec where that is possible.
 
 `AMQPCODEC_BUILD` in the environment: unset or `auto` compiles where a compiler is found and otherwise
-installs the pure build and says so; `require` makes a failure an error; `skip` compiles nothing.
+installs the pure build and says so; `require` makes a failure an error; `skip` compiles nothing. What `auto`
+could not compile, the package says when it is imported: the reason is in a file beside its modules.
 """
 
 import os
@@ -17,10 +18,13 @@ from setuptools._distutils.ccompiler import new_compiler
 from setuptools._distutils.sysconfig import customize_compiler
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 MODE = os.environ.get("AMQPCODEC_BUILD", "auto")
 if MODE not in ("auto", "require", "skip"):
     raise SystemExit(f"AMQPCODEC_BUILD must be auto, require or skip, not {MODE!r}")
+REASON = "amqpcodec/not-compiled.txt"  # read by amqpcodec._backend
+STAGE = Path("build/cython")
 
 
 class BuildWhereItCan(build_ext):
@@ -39,6 +43,9 @@ class BuildWhereItCan(build_ext):
 
     def run(self):
         """Compile, and take a failure as the mode says."""
+        folder, reason = self.build_lib, OBSTACLE
+        if self.inplace or self.editable_mode:
+            folder = "src"
         try:
             super().run()
         except Exception as error:
@@ -47,8 +54,19 @@ class BuildWhereItCan(build_ext):
             for extension in self.extensions:
                 # Half of the modules would be worse than none: the build in use must be one of the two.
                 Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
-            say_pure(error)
+            reason = said_of(error)
+            say_pure(reason)
             self.extensions = self.distribution.ext_modules = []
+        keep_reason(folder, reason)
+
+
+class PyWithReason(build_py):
+    """Copies the modules; where nothing can be compiled, no other command runs that would keep the reason."""
+
+    def run(self):
+        """Copy, and keep the reason."""
+        super().run()
+        keep_reason("src" if self.editable_mode else self.build_lib, OBSTACLE)
 
 
 class WheelOfWhatThereIs(bdist_wheel):
@@ -61,12 +79,17 @@ class WheelOfWhatThereIs(bdist_wheel):
             self.root_is_pure = not self.distribution.has_ext_modules()
 
 
-def say_pure(reason):
-    """Tell that the package installs without its compiled half, and why.
+def keep_reason(folder, reason):
+    """Write why nothing is compiled to a folder with the package; None takes the file away."""
+    path = Path(folder, REASON)
+    path.unlink(missing_ok=True)
+    if reason:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(reason, encoding="utf-8")
 
-    pip keeps what a build says to itself unless it fails or `-v` is given. So the terminal is told as well,
-    where there is one.
-    """
+
+def say_pure(reason):
+    """Tell that the package installs without its compiled half, and why."""
     text = f"""
 amqpcodec: NOT COMPILED, installing the pure-Python build: {reason}
 It behaves the same and is slower. Where there is a C compiler with the headers of Python, the same command
@@ -74,6 +97,11 @@ compiles (on Debian and Ubuntu: apt install build-essential python3-dev).
 `amqpcodec --version` tells which build is in use.
 """
     print(text, file=sys.stderr)
+    tell_terminal(text)
+
+
+def tell_terminal(text):
+    """Write to the terminal what pip keeps to itself, unless a build fails or `-v` is given."""
     if not sys.stderr.isatty() and hasattr(os, "ctermid"):
         with suppress(OSError), open(os.ctermid(), "w", encoding="utf-8") as terminal:
             print(text, file=terminal)
@@ -89,14 +117,23 @@ def obstacle():
             customize_compiler(compiler)
             compiler.compile([str(source)], folder, include_dirs=[sysconfig.get_path("include")])
         except Exception as error:  # each compiler has its own
-            return error
+            return said_of(error)
     return None
 
 
+def said_of(error):
+    """The text of an error in a line; of a command that fails, without its arguments."""
+    while error.args and isinstance(error.args[0], Exception):  # setuptools wraps that of the command
+        error = error.args[0]
+    command = getattr(error, "cmd", None)
+    text = f"{command[0]} fails with status {error.returncode}" if command else str(error)
+    return " ".join(text.split()) or type(error).__name__
+
+
 def modules():
-    """The extension modules to build."""
+    """The extension modules to build, and why there are none where some are wanted."""
     if MODE == "skip":
-        return []
+        return [], None
     name = sys.implementation.name
     reason = obstacle() if name == "cpython" or MODE == "require" else f"{name} is served by the pure build"
     if reason and MODE == "require":
@@ -105,13 +142,16 @@ def modules():
         # pip runs this file several times: the run that builds tells.
         if not {"egg_info", "dist_info", "sdist"} & set(sys.argv):
             say_pure(reason)
-        return []
+        return [], reason if name == "cpython" else None
+    if not any(STAGE.rglob("*.c")):  # the first run, of which Cython alone takes a minute
+        tell_terminal("amqpcodec: compiling, which takes about two minutes on four cores")
     # Read by path: the package itself is not installed yet.
     build = runpy.run_path("src/amqpcodec/_build.py")
-    return build["extensions"]("amqpcodec", source=Path("src"))
+    return build["extensions"]("amqpcodec", source=Path("src"), stage=STAGE), None
 
 
+EXTENSIONS, OBSTACLE = modules()
 setup(
-    ext_modules=modules(),
-    cmdclass={"build_ext": BuildWhereItCan, "bdist_wheel": WheelOfWhatThereIs},
+    ext_modules=EXTENSIONS,
+    cmdclass={"build_py": PyWithReason, "build_ext": BuildWhereItCan, "bdist_wheel": WheelOfWhatThereIs},
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 
@@ -27,8 +28,27 @@ def _choose() -> str:
     except ImportError as error:
         if wanted == "c":
             raise ImportError(f"{_VARIABLE}=c, but the compiled build cannot be imported: {error}") from error
+        _warn_of_what_failed()
         return "py"
     return "c"
+
+
+def _warn_of_what_failed() -> None:
+    """Warn where the installation wanted to compile and could not: then setup.py has left the reason."""
+    try:
+        with open(f"{os.path.dirname(__file__)}/not-compiled.txt", encoding="utf-8") as file:
+            reason = file.read()
+    except OSError:
+        return
+    with suppress(Warning):  # a program that makes warnings errors still starts
+        warnings.warn(
+            "amqpcodec runs its pure build, which is many times slower, since the installation could not "
+            f"compile it: {reason}. Where there are a C compiler and the headers of Python (Debian: "
+            "build-essential python3-dev), `pip install --force-reinstall --no-cache-dir` compiles it. "
+            f"{_VARIABLE}=py in the environment says that the pure build is wanted, and silences this.",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
 
 IMPL = _choose()

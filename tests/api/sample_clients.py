@@ -73,6 +73,8 @@ async def publish(channel: Channel) -> None:
     except ReturnedError as error:
         assert_type(error.reply_code, int)
         assert_type(error.reply_text, str)
+        assert_type(error.exchange, str)
+        assert_type(error.routing_key, str)
     except NackedError:
         pass
     pending = await channel.publish_soon(memoryview(b"body"), routing_key="orders", mandatory=False)

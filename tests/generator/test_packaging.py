@@ -93,6 +93,7 @@ def test_the_wheel_has_every_module_and_what_compiling_against_it_needs(wheel: P
 def test_the_wheel_has_nothing_compiled_and_no_copied_texts(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert [name for name in names if name.endswith(("_c.py", ".so", ".c", ".pyd"))] == []
+    assert "amqpcodec/not-compiled.txt" not in names
     tops = {name.partition("/")[0].partition("-")[0] for name in names}
     assert tops == {"amqpcodec", "pyspark_amqp", "pytest_amqpcodec.py"}
 
@@ -199,8 +200,40 @@ def test_without_a_compiler_the_pure_build_serves_and_says_so(small: Path, compi
     assert done.returncode == 0, done.stderr
     assert "amqpcodec: NOT COMPILED, installing the pure-Python build: " in done.stderr
     assert list(compiled(small)) == []
-    done = python("-c", SMOKE, cwd=small, PYTHONPATH=str(small / "src"))
+    done = python("-W", "default", "-c", SMOKE, cwd=small, PYTHONPATH=str(small / "src"))
     assert done.stdout.startswith(f"py {small}"), done.stderr
+    warned = "<string>:2: RuntimeWarning: amqpcodec runs its pure build, which is many times slower, since "
+    assert done.stderr.startswith(warned)
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert Path(compiler).name in done.stderr
+    for silenced in ({"options": ("-W", "error")}, {"AMQPCODEC_IMPL": "py"}):
+        options = silenced.pop("options", ())
+        done = python(*options, "-c", SMOKE, cwd=small, PYTHONPATH=str(small / "src"), **silenced)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("mode", ["auto", "skip"])
+def test_a_later_build_that_is_as_asked_takes_the_warning_away(small: Path, mode: str) -> None:
+    assert build(small, "auto", "false").returncode == 0
+    reason = small / "src/amqpcodec/not-compiled.txt"
+    assert reason.read_text(encoding="utf-8") == "false fails with status 1"
+    assert build(small, mode, fast_compiler(small)).returncode == 0
+    assert not reason.exists()
+
+
+def test_what_is_built_of_such_a_tree_has_no_reason_of_its_own(small: Path, tmp_path: Path) -> None:
+    assert build(small, "auto", "false").returncode == 0
+    done = python("setup.py", "-q", "build", "-b", tmp_path / "b", cwd=small, AMQPCODEC_BUILD="skip")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "b/lib/amqpcodec/_backend.py").exists()
+    assert not (tmp_path / "b/lib/amqpcodec/not-compiled.txt").exists()
+
+
+def test_an_editable_installation_keeps_the_reason_beside_the_sources(small: Path) -> None:
+    hook = "import setuptools.build_meta as backend; print(backend.build_editable('.'))"
+    done = python("-c", hook, cwd=small, CC="false")
+    assert done.returncode == 0, done.stderr
+    assert (small / "src/amqpcodec/not-compiled.txt").exists()
 
 
 def test_a_compiler_that_fails_for_one_module_leaves_none(small: Path) -> None:
@@ -208,6 +241,8 @@ def test_a_compiler_that_fails_for_one_module_leaves_none(small: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "NOT COMPILED" in done.stderr
     assert list(compiled(small)) == []
+    reason = (small / "src/amqpcodec/not-compiled.txt").read_text(encoding="utf-8")
+    assert reason == f"{small / 'some-cc'} fails with status 1"
 
 
 @pytest.mark.parametrize("mode", ["auto", "require"])
@@ -227,6 +262,26 @@ def test_a_terminal_shows_it_though_pip_keeps_the_output_of_builds(small: Path) 
         arguments, cwd=small, env=variables, capture_output=True, encoding="utf-8", timeout=120
     )
     assert "amqpcodec: NOT COMPILED, installing the pure-Python build: " in done.stdout
+
+
+def test_a_terminal_shows_once_how_long_compiling_takes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(setuptools, "setup", lambda **_: None)
+    monkeypatch.setenv("AMQPCODEC_BUILD", "skip")
+    modules = runpy.run_path(str(ROOT / "setup.py"))["modules"]
+    terminal = tmp_path / "terminal"
+    monkeypatch.setattr(os, "ctermid", lambda: str(terminal), raising=False)
+    build = {"extensions": lambda *_, stage, **__: (stage / "x.c").touch()}
+    modules.__globals__.update(
+        MODE="auto", STAGE=tmp_path, obstacle=lambda: None, runpy=SimpleNamespace(run_path=lambda _: build)
+    )
+    modules()
+    said = "amqpcodec: compiling, which takes about two minutes on four cores\n"
+    assert terminal.read_text(encoding="utf-8") == said
+    terminal.unlink()
+    modules()
+    assert not terminal.exists()
 
 
 @pytest.mark.parametrize("compiler", ["false", "/there/is/no/compiler"])
@@ -250,7 +305,7 @@ def uncompiled(translated: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 def test_a_wheel_built_without_a_compiler_has_nothing_compiled(uncompiled: Path) -> None:
     names = zipfile.ZipFile(uncompiled).namelist()
-    assert "amqpcodec/_kernel/stream_py.py" in names
+    assert {"amqpcodec/_kernel/stream_py.py", "amqpcodec/not-compiled.txt"} <= set(names)
     assert [name for name in names if name.endswith((".so", "_c.py"))] == []
 
 
