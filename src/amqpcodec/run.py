@@ -4,11 +4,13 @@
 arguments``, after `amqpcodec.compat.install` for each peer that the variable names; ``-m module`` instead of
 a path behaves as ``python -m module``. A peer's name may be followed by the options of `install`: ``+loops``,
 ``+tolerant``. Without the variable nothing is replaced. Whatever cannot be replaced, the program begins: a
-line on the standard error, or a warning, says what stays as it is.
+line on the standard error, or a warning, says what stays as it is. With ``--report`` before the program,
+another line says at its end what was accelerated, and how many calls.
 """
 
 from __future__ import annotations
 
+import atexit
 import io
 import os
 import pkgutil
@@ -21,7 +23,8 @@ from types import CodeType, ModuleType, TracebackType
 
 VARIABLE = "AMQPCODEC_COMPAT"
 OPTIONS = ("loops", "tolerant")
-USAGE = "usage: python -m amqpcodec.run [-m] program [arguments]"
+REPORT = "--report"
+USAGE = f"usage: python -m amqpcodec.run [{REPORT}] [-m] program [arguments]"
 HELP = f"""{USAGE}
 
 Run a program as python does, with its AMQP library accelerated. {VARIABLE} names what decodes in it:
@@ -29,10 +32,12 @@ Run a program as python does, with its AMQP library accelerated. {VARIABLE} name
   pamqp      for aio-pika, aiormq, AMQPStorm and rabbitpy
   pika       for pika
   amqp       for kombu, Celery and py-amqp
-  +loops     behind pika or amqp: how they use sockets, too
-  +tolerant  behind a name: tables that cannot be read are delivered
+  +loops     after pika or amqp: how they use sockets, too
+  +tolerant  after a name: tables that cannot be read are delivered
 
 What cannot be accelerated gets a line on the standard error, and the program begins none the less.
+With {REPORT}, each process writes such a line at its end: which libraries were accelerated, how many of
+their calls, and how many were left to them. A process that a signal kills writes none.
 """
 
 
@@ -52,6 +57,8 @@ def peers(text: str) -> tuple[dict[str, dict[str, bool]], list[str]]:
         for option in options:
             if option not in OPTIONS:
                 faults.append(f"no option {option!r} in {part!r}; there are {', '.join(OPTIONS)}")
+            elif name == "pamqp" and option == "loops":
+                faults.append("loops changes nothing for pamqp: its clients use sockets, which it does not")
         if not name or name in found:
             faults.append(f"it names {name} twice" if name else f"it lacks a name in {part!r}")
         else:
@@ -64,15 +71,20 @@ def main(arguments: list[str]) -> None:
 
     Args:
         arguments: a path or ``-m`` and a module, and what the program finds in ``sys.argv`` behind its name;
-            or ``--help``.
+            or ``--help``. ``--report`` may come first.
     """
     if arguments[:1] in (["-h"], ["--help"]):
         print(HELP, end="")
         return
+    reports = arguments[:1] == [REPORT]
+    if reports:
+        del arguments[0]
     module = arguments[:1] == ["-m"]
     if len(arguments) < 1 + module:
         sys.exit(USAGE)
     _install(os.environ.get(VARIABLE, ""))
+    if reports:
+        atexit.register(_report)
     sys.argv[:] = arguments
     sys.excepthook = _Excepthook(sys.excepthook)
     # Ours stays alive beside the program's: functions that still run look up their names in it.
@@ -101,6 +113,14 @@ def _install(text: str) -> None:
     for fault in faults:
         with suppress(Exception):  # there may be no standard error
             sys.stderr.write(f"{VARIABLE}={text}: {fault}\n")
+
+
+def _report() -> None:
+    """Say what has become of the libraries, at the end of the program."""
+    from .compat import _report
+
+    with suppress(Exception):  # there may be no standard error
+        sys.stderr.write(f"{_report.line()}\n")
 
 
 def _become(path: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zipapp
 from pathlib import Path
 
 import pytest
+from support.marks import posix, replaces
 
 from amqpcodec import IMPL
 from amqpcodec.run import VARIABLE, peers
@@ -85,11 +87,11 @@ def test_the_folder_of_a_program_is_not_imported_from_where_python_must_not(fold
         assert run(folder, "-P", "-m", "amqpcodec.run", name) == run(folder, "-P", name)
 
 
-@pytest.mark.parametrize("arguments", [(), ("-m",)])
+@pytest.mark.parametrize("arguments", [(), ("-m",), ("--report",)])
 def test_without_a_program_it_says_how_it_is_called(folder: Path, arguments: tuple[str, ...]) -> None:
     status, _, errors = run(folder, "-m", "amqpcodec.run", *arguments)
     assert status != 0
-    assert errors == "usage: python -m amqpcodec.run [-m] program [arguments]\n"
+    assert errors == "usage: python -m amqpcodec.run [--report] [-m] program [arguments]\n"
 
 
 @pytest.mark.parametrize("argument", ["-h", "--help"])
@@ -98,20 +100,29 @@ def test_asked_for_help_it_names_the_variable_the_peers_and_their_options(
 ) -> None:
     status, printed, errors = run(folder, "-m", "amqpcodec.run", argument, wanted="pamqp")
     assert (status, errors) == (0, "")
-    for part in ("usage: python -m amqpcodec.run", VARIABLE, "pamqp", "pika", "amqp ", "+loops", "+tolerant"):
+    for part in (
+        "usage: python -m amqpcodec.run",
+        VARIABLE,
+        "pamqp",
+        "pika",
+        "amqp ",
+        "+loops",
+        "+tolerant",
+        "--report",
+    ):
         assert part in printed
 
 
 def test_peers_are_named_with_their_options() -> None:
     assert peers("") == ({}, [])
     assert peers("pamqp") == ({"pamqp": {}}, [])
-    found = {"pamqp": {"loops": True}, "pika": {}, "amqp": {"loops": True, "tolerant": True}}
-    assert peers(" pamqp+loops , pika,amqp+loops+tolerant,") == (found, [])
-    found, faults = peers("pamqp+force+loops,pamqp,pika")
-    assert found == {"pamqp": {"loops": True}, "pika": {}}
+    found = {"pika": {"loops": True}, "pamqp": {}, "amqp": {"loops": True, "tolerant": True}}
+    assert peers(" pika+loops , pamqp,amqp+loops+tolerant,") == (found, [])
+    found, faults = peers("pika+force+loops,pika,pamqp")
+    assert found == {"pika": {"loops": True}, "pamqp": {}}
     assert faults == [
-        "no option 'force' in 'pamqp+force+loops'; there are loops, tolerant",
-        "it names pamqp twice",
+        "no option 'force' in 'pika+force+loops'; there are loops, tolerant",
+        "it names pika twice",
     ]
 
 
@@ -119,6 +130,7 @@ PASSED_OVER = {
     "pamqp+force": "no option 'force' in 'pamqp+force'; there are loops, tolerant",
     "pamqp,pamqp": "it names pamqp twice",
     "+loops": "it lacks a name in '+loops'",
+    "pamqp+loops": "loops changes nothing for pamqp: its clients use sockets, which it does not",
     "nobody": "no fast path for 'nobody'; there are pamqp, pika, amqp",
 }
 
@@ -157,3 +169,58 @@ def test_what_is_named_is_replaced_before_the_program_begins(folder: Path) -> No
     asked = run(folder, "-m", "amqpcodec.run", "asking.py", wanted="pamqp")
     assert asked[:2] == (0, "True False\n")
     assert asked[2].count("pamqp is not accelerated") == (IMPL != "c")  # the pure build warns
+
+
+REPORTED = """
+import os, sys
+import pamqp.frame
+ack = bytes.fromhex("01 0001 0000000d 003c0050 0000000000000005 00 ce")
+for octets in (ack, ack, bytes.fromhex("01 0001 00000004 00ff000b ce")):
+    try:
+        pamqp.frame.unmarshal(octets)
+    except pamqp.exceptions.UnmarshalingException:
+        pass
+if sys.argv[1:]:
+    child = os.fork()
+    sys.stdout.write(f"{os.getpid()} ")
+    sys.stdout.flush()
+    if child:
+        os.waitpid(child, 0)
+"""
+
+
+@replaces
+def test_asked_for_a_report_a_program_says_at_its_end_what_was_accelerated(folder: Path) -> None:
+    (folder / "reported.py").write_text(REPORTED, encoding="utf-8")
+    arguments = ("-m", "amqpcodec.run", "--report", "reported.py")
+    status, _, errors = run(folder, *arguments, wanted="pamqp,amqp+loops")
+    assert status == 0
+    [line] = errors.splitlines()
+    found = re.fullmatch(
+        r"amqpcodec, process \d+: pamqp [\d.]+ active, (\d+) of (\d+) functions replaced, (\d+) calls fast, "
+        r"(\d+) fell back, mostly for pamqp\.frame\.unmarshal: unknown method; "
+        r"amqp\+loops [\d.]+ not active: never imported",
+        line,
+    )
+    assert found is not None, line
+    replaced, there, fast, fell_back = map(int, found.groups())
+    assert 0 < replaced < there
+    assert (fast, fell_back) == (2, 1)
+
+
+@posix
+@replaces
+def test_each_process_of_a_program_reports(folder: Path) -> None:
+    (folder / "reported.py").write_text(REPORTED, encoding="utf-8")
+    _, printed, errors = run(
+        folder, "-m", "amqpcodec.run", "--report", "reported.py", "forks", wanted="pamqp"
+    )
+    assert {line.split(":")[0] for line in errors.splitlines()} == {
+        f"amqpcodec, process {process}" for process in printed.split()
+    }
+
+
+def test_a_report_says_where_nothing_is_to_be_accelerated(folder: Path) -> None:
+    status, printed, errors = run(folder, "-m", "amqpcodec.run", "--report", "shown.py")
+    assert (status, printed) == run(folder, "shown.py")[:2]
+    assert re.fullmatch(r"amqpcodec, process \d+: no library is to be accelerated\n", errors)
