@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compat test-broker-suites test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
+.PHONY: help demo test spec test-compat test-broker-suites test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -195,6 +195,14 @@ $(DOCS)/scripts/installed: | $(DOCS)/installed
 		{ rm -f *.js; echo "npm cannot fetch what draws diagrams: they are shown as text"; }
 	rm -f $(@D)/*.tgz
 	touch $@
+
+# After a change of spec/: what follows from it. Writes the generated files, compiles them, and runs the tests that have the facts a second
+# time. What fails names the file that is to say the same.
+spec: .venv/installed
+	$(PYTHON) tools/gen_codec.py
+	@$(MAKE) build
+	$(PYTHON) -m pytest -q tests/generator/test_spec_facts.py tests/generator/test_generated_files.py tests/codec/test_vectors.py \
+		tests/compat/test_peer_facts.py
 
 # Compiles what has changed; a missing compiler is an error here, since the tests run both builds.
 build: .venv/installed

@@ -72,7 +72,7 @@ def test_every_generated_file_names_its_sources_with_their_digests() -> None:
 def test_the_generated_files_have_no_more_lines_than_they_may_have() -> None:
     paths = [path for path in GENERATED.rglob("*") if path.suffix in (".py", ".pxd", ".pyx")]
     lines = sum(path.read_text(encoding="utf-8").count("\n") for path in paths)
-    assert lines <= MOST_LINES, "a larger number here needs a reason in the commit"
+    assert lines <= MOST_LINES, "MOST_LINES in this file is to be larger, with a reason in the commit"
 
 
 def test_no_fast_path_is_in_the_files_of_two_dialects_where_one_builds_on_the_other() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -21,6 +22,9 @@ from amqpcodec import FieldValue, InlineContent, ReferenceContent
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "vectors"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_SECOND = 253402300799  # of the year 9999
+HOW_TO_ADD = """each method needs the octets of a frame with it, of a source that is not this codec:
+a line of JSON in a file, like those of `PYTHONPATH=tests python -m support.vectors show queue.purge`. Then
+`PYTHONPATH=tests python -m support.vectors add FILE` adds the lines"""
 
 
 @cache
@@ -123,3 +127,27 @@ def _text_or_octets(raw: bytes) -> str | bytes:
         return raw.decode()
     except UnicodeDecodeError:
         return raw
+
+
+def add(path: Path) -> None:
+    """Put the lines of a file behind those that are there, with the next numbers."""
+    known = list(load("vectors-public"))
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    numbered = [{**line, "id": f"a{number:05}"} for number, line in enumerate(lines, len(known) + 1)]
+    text = "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in known + numbered)
+    octets = gzip.compress(text.encode(), mtime=0)  # the same octets for the same lines
+    (FOLDER / "vectors-public.jsonl.gz").write_bytes(octets)
+
+
+def main(command: str, argument: str) -> None:
+    """Print the vectors of a method, or add those of a file."""
+    if command == "add":
+        add(Path(argument))
+        return
+    for vector in load("vectors-public"):
+        if vector["name"] == argument:
+            print(json.dumps(vector))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
