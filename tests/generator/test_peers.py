@@ -75,8 +75,22 @@ def test_an_older_release_has_only_the_classes_that_differ(dialects: list[Dialec
     older = {cls.name for cls in pamqp.classes["3.3"]}
     assert {"Basic.Cancel", "Basic.Reject", "Queue.Declare"} <= older
     assert not {"Basic.Ack", "Tx.Select", "Basic.Properties"} & older
-    [amqp] = [dialect for dialect in dialects if dialect.name == "rabbitmq-0-9-1"]
-    assert len(pamqp.classes["4.0"]) == len(amqp.methods) + len(["Basic.Properties"])
+    assert older < {cls.name for cls in pamqp.classes["4.0"]}
+
+
+def test_a_method_that_a_library_lacks_has_no_class(peers: Path, dialects: list[Dialect]) -> None:
+    with (peers / "pika.toml").open("a", encoding="utf-8") as file:
+        file.write('[lacks]\n"connection.unblocked" = "it is newer"\n')
+    lacking, whole = (
+        {
+            cls.name
+            for peer in load_peers(root, dialects)
+            if peer.name == "pika"
+            for cls in peer.classes["1.4"]
+        }
+        for root in (peers.parent.parent, ROOT)
+    )
+    assert whole - lacking == {"Connection.Unblocked"}
 
 
 def test_the_tables_are_python_that_gives_the_facts_again(dialects: list[Dialect]) -> None:

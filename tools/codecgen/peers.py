@@ -27,6 +27,7 @@ TABLES = frozenset(
         "coercions",
         "checks",
         "leave",
+        "lacks",
         "letters",
         "methods",
         "formats",
@@ -130,6 +131,8 @@ class _Loader:
     def _classes(self, dialect: Dialect, release: str = "") -> Iterator[PeerClass]:
         for cls in (*dialect.classes, *self._borrowed()):
             for method in cls.methods:
+                if self._look_up("lacks", [method.full_name], release) is not None:
+                    continue
                 name = f"{naming.class_name(cls.name)}.{naming.class_name(method.name)}"
                 yield self._class(name, method.full_name, method.index, method.fields, release)
             if cls.properties:
