@@ -226,6 +226,8 @@ await channel.publish(b"", exchange="nowhere", routing_key="q")
     AmqpNotFound: NOT_FOUND - no exchange 'nowhere' in vhost '/'
 await anext(channel.consume("q"))
     LocalProtocolError: enter the consumer by async with, to iterate over it
+await reading(url, lambda delivery: None)
+    TypeError: around_delivery must return a context manager, for `with`: it has returned None
 await channel.consume("nowhere").__aenter__()
     AmqpNotFound: NOT_FOUND - no queue 'nowhere' in vhost '/'
 (delivery.ack(), delivery.ack())
@@ -296,6 +298,14 @@ async def declare(client: Client | None) -> None:
     """Set nothing up."""
 
 
+async def reading(url: str, hook: Any) -> None:
+    async with Client(url, around_delivery=hook) as client:
+        channel = await client.channel()
+        await channel.publish(b"", routing_key="q")
+        async with channel.consume("q") as deliveries:
+            await anext(deliveries)
+
+
 @pytest.fixture
 def names(
     impl: Implementation, amqp: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -311,7 +321,8 @@ def names(
         "Address": Address, "Backoff": Backoff, "Broker": Broker, "Client": Client, "Connection": made,
         "ConnectionLimits": ConnectionLimits, "Limits": Limits, "PCAP": PCAP, "amqpcodec": amqpcodec,
         "arrow": arrow, "capture": capture, "compat": compat, "declare": declare, "amqp": amqp,
-        "empty": empty, "encoder": amqp.Encoder(), "opened": opened(made, amqp), "url": "amqp://localhost/",
+        "empty": empty, "encoder": amqp.Encoder(), "opened": opened(made, amqp), "reading": reading,
+        "url": "amqp://localhost/",
     }  # fmt: skip
 
 

@@ -123,6 +123,18 @@ def awaitable(name: str, returned: _T) -> _T:
     return returned
 
 
+def context(name: str, returned: _T) -> _T:
+    """Return what a hook has returned.
+
+    Raises:
+        TypeError: it is no context manager.
+    """
+    if not hasattr(returned, "__enter__"):
+        raise TypeError(f"{name} must return a context manager, for `with`: it has returned {returned!r}")
+    return returned
+
+
 __all__ = [
     "awaitable", "check_backoff", "check_hook", "check_hosts", "check_names", "check_seconds", "check_values",
+    "context",
 ]  # fmt: skip

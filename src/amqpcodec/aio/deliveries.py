@@ -14,6 +14,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
+from .checks import context
 from .failures import AlreadySettledError, ConsumerCancelledError
 from .link import elsewhere, in_set_up
 
@@ -299,7 +300,7 @@ class Consumer:
                 raise
         if self._around is not None:
             try:
-                around = self._around(ready[0])
+                around = context("around_delivery", self._around(ready[0]))
                 around.__enter__()
             except BaseException:
                 self._wake()  # somebody else may take it

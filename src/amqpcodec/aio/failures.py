@@ -12,7 +12,7 @@ class ReturnedError(AmqpError):
         reply_code, reply_text, exchange, routing_key: as in basic.return.
     """
 
-    def __init__(self, reply_code: int, reply_text: str, exchange: str, routing_key: str) -> None:
+    def __init__(self, reply_code: int, reply_text: str, exchange: str = "", routing_key: str = "") -> None:
         super().__init__(reply_code, reply_text, exchange, routing_key)
         self.reply_code = reply_code
         self.reply_text = reply_text
