@@ -50,9 +50,12 @@ def test_the_recipe_of_debian_is_of_this_version_and_asks_for_what_the_build_ask
         (DEBIAN / "changelog").read_text(encoding="utf-8").startswith(f"python-amqpcodec ({__version__}-1) ")
     )
     control = (DEBIAN / "control").read_text(encoding="utf-8")
-    assert "cython3 (>= 3.3~)" in control
-    assert "python3-setuptools (>= 77)" in control
-    assert set(PROJECT["build-system"]["requires"]) == {"cython>=3.3", "setuptools>=77"}
+    tests = [each for each in PROJECT["project"]["optional-dependencies"]["test"] if "[" not in each]
+    wanted = dict(each.split(">=") for each in (*PROJECT["build-system"]["requires"], *tests))
+    assert f"cython3 (>= {wanted['cython']}~)" in control
+    assert f"python3-setuptools (>= {wanted['setuptools']})" in control
+    for tool in ("hypothesis", "pytest"):
+        assert f"python3-{tool} (>= {wanted[tool]}) <!nocheck>" in control
 
 
 def test_lintian_finds_nothing_in_the_recipe_of_debian(tmp_path: Path) -> None:
