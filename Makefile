@@ -196,8 +196,8 @@ $(DOCS)/scripts/installed: | $(DOCS)/installed
 	rm -f $(@D)/*.tgz
 	touch $@
 
-# After a change of spec/: what follows from it. Writes the generated files, compiles them, and runs the tests that have the facts a second
-# time. What fails names the file that is to say the same.
+# What follows from a change of spec/, and what is missing. Writes the generated files, compiles them, and runs the tests that have the facts
+# a second time. Each failure names the file that is to say the same.
 spec: .venv/installed
 	$(PYTHON) tools/gen_codec.py
 	@$(MAKE) build
