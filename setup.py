@@ -19,6 +19,7 @@ from setuptools._distutils.sysconfig import customize_compiler
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.modified import newer_group
 
 MODE = os.environ.get("AMQPCODEC_BUILD", "auto")
 if MODE not in ("auto", "require", "skip"):
@@ -39,7 +40,19 @@ class BuildWhereItCan(build_ext):
         """Compile side by side, once MSVC is found: each thread would look for it."""
         if not getattr(self.compiler, "initialized", True):
             self.compiler.initialize()
+        changed = [each.name for each in self.extensions if self.force or self.has_changed(each)]
+        self.places = {name: f"[{at:2}/{len(changed)}]" for at, name in enumerate(changed, 1)}
         super().build_extensions()
+
+    def has_changed(self, extension):
+        """Return whether a module is older than its sources, or not there yet."""
+        return newer_group(extension.sources + extension.depends, self.get_ext_fullpath(extension.name))
+
+    def build_extension(self, extension):
+        """Compile a module, and say so."""
+        if extension.name in self.places:
+            print(self.places[extension.name], "Compiling", extension.name, flush=True)
+        super().build_extension(extension)
 
     def run(self):
         """Compile, and take a failure as the mode says."""

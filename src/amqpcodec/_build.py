@@ -8,10 +8,16 @@ sources: a copied `X_c.py` there would be imported as if it were compiled.
 from __future__ import annotations
 
 import ast
+import multiprocessing
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 _TWIN = re.compile(r"^( *(?:from|import) +(?:amqpcodec\._kernel\.|\.)\w+)_py\b", re.MULTILINE)
@@ -44,6 +50,8 @@ _WITHOUT_LOOPS = (
     "sharing_c", "tables_c",
 )  # fmt: skip
 _ELSEWHERE = ["-Os"]
+# Points-to analysis is 40% of gcc's time in such modules, and makes them no smaller.
+_SPARED = "-fno-tree-pta"
 # What Cython needs in every module, such as the reading of keywords: once for all modules of this package.
 # Those of a foreign dialect are too few for that. Typed memoryviews are half of it, and no module has one.
 _PACKAGE, _SHARED = "amqpcodec", "_cython_utility"
@@ -79,23 +87,57 @@ def extensions(
         shared["shared_utility_features_disabled"] = _NOT_SHARED
     # Cython looks at sources alone: other directives would leave everything as it is.
     cython.setdefault("force", _put(stage / "directives.txt", repr((_DIRECTIVES, shared))) or None)
-    return list(
-        cythonize(  # type: ignore[no-untyped-call]
-            modules,
-            include_path=[str(stage), str(Path(__file__).parent.parent)],
-            compiler_directives=_DIRECTIVES,
-            nthreads=0,
-            **shared,
-            **cython,
+    with _processes() as count:
+        return list(
+            cythonize(  # type: ignore[no-untyped-call]
+                modules,
+                include_path=[str(stage), str(Path(__file__).parent.parent)],
+                compiler_directives=_DIRECTIVES,
+                nthreads=count,
+                **shared,
+                **cython,
+            )
         )
-    )
+
+
+@contextmanager
+def _processes() -> Iterator[int]:
+    """Yield how many processes Cython may use: one a core, where they can be forks; 0 for this one alone.
+
+    A process that is not a fork would not have `Options.directive_scopes` as set above.
+    """
+    if sys.platform == "darwin" or "fork" not in multiprocessing.get_all_start_methods():
+        yield 0
+        return
+    before = multiprocessing.get_start_method(allow_none=True)
+    multiprocessing.set_start_method("fork", force=True)
+    try:
+        yield os.cpu_count() or 1
+    finally:
+        multiprocessing.set_start_method(before, force=True)
 
 
 def _options(path: Path) -> dict[str, Any]:
     if os.name == "nt":
         return {}
     level = _ELSEWHERE if path.stem in _WITHOUT_LOOPS else _LEVELS.get(path.parent.name, _ELSEWHERE)
-    return {"extra_compile_args": [*level, *_COMPILE]}
+    spared = [_SPARED] if level is _ELSEWHERE and _is_known(_SPARED) else []
+    return {"extra_compile_args": [*level, *spared, *_COMPILE]}
+
+
+@cache
+def _is_known(flag: str) -> bool:
+    """Return whether the compiler knows a flag: clang warns about those of gcc that it lacks."""
+    from setuptools._distutils.ccompiler import new_compiler
+    from setuptools._distutils.sysconfig import customize_compiler
+
+    compiler = new_compiler()
+    customize_compiler(compiler)
+    with TemporaryDirectory() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text("int probe;\n", encoding="utf-8")
+        command = [*compiler.compiler_so, "-Werror", flag, "-c", str(source), "-o", f"{source}.o"]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _module(path: Path, stage: Path) -> str:

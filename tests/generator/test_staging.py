@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from textwrap import dedent
 
@@ -185,3 +186,16 @@ def test_short_strings_are_lent_to_the_writer() -> None:
     assert compilable(text).splitlines()[2:] == [
         'writer.shortstr(cython.cast("_PyObject *", self.queue), "queue")', 'writer.shortstr(name, "x")',
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(os.name == "nt", reason="flags of gcc")
+def test_a_flag_that_the_compiler_lacks_is_left_out() -> None:
+    assert _build._is_known("-O2")
+    assert not _build._is_known("-fno-such-pass")
+
+
+def test_a_module_that_cannot_be_compiled_is_named(package: Path) -> None:
+    errors = pytest.importorskip("Cython.Compiler.Errors")
+    (package / "own_c.pyx").write_text("cdef int x = +\n", encoding="utf-8")
+    with pytest.raises(errors.CompileError, match=r"demo/own_c\.pyx"):
+        _build.extensions("demo", source=package.parent, stage=package.parent.parent / "stage", quiet=True)
