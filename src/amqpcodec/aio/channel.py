@@ -64,6 +64,11 @@ def no_answer(name: str, seconds: float | None) -> TimeoutError:
     return TimeoutError(f"no answer to {name} within {seconds} seconds")
 
 
+def _is_reply(routing_key: Any) -> bool:
+    """Return whether a message goes to who waits for a direct reply; what is no text is refused later."""
+    return isinstance(routing_key, str) and routing_key.startswith(REPLY_ADDRESS)
+
+
 class Channel:
     """A channel, which is opened again on each new connection; `Client.channel` makes one.
 
@@ -186,7 +191,7 @@ class Channel:
         if type(body) is not bytes:
             body = octets_of(body)
         if mandatory is None:
-            mandatory = bool(exchange) or not routing_key.startswith(REPLY_ADDRESS)
+            mandatory = bool(exchange) or not _is_reply(routing_key)
         method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
         if self._before_publish is not None:
             properties = self._before_publish(method, properties)
@@ -226,7 +231,7 @@ class Channel:
         if type(body) is not bytes:
             body = octets_of(body)
         if mandatory is None:
-            mandatory = bool(exchange) or not routing_key.startswith(REPLY_ADDRESS)
+            mandatory = bool(exchange) or not _is_reply(routing_key)
         method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
         if self._before_publish is not None:
             properties = self._before_publish(method, properties)
