@@ -131,7 +131,7 @@ def _is_known(flag: str) -> bool:
     from setuptools._distutils.ccompiler import new_compiler
     from setuptools._distutils.sysconfig import customize_compiler
 
-    compiler = new_compiler()
+    compiler: Any = new_compiler()  # each system has a class of its own
     customize_compiler(compiler)
     with TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
