@@ -150,10 +150,10 @@ def _numbered(spans: Sequence[_Span]) -> Iterator[tuple[_Span, _Span]]:
     for span, each in numbers.items():
         for count in range(1, most + 1):
             found[each[:count]].append(span)
-    for each, followings in found.items():
+    for each, following in found.items():
         before = found.get((*each[:-1], each[-1] - 1), [])
-        if len(before) == len(followings) == 1:
-            yield before[0], followings[0]
+        if len(before) == len(following) == 1:
+            yield before[0], following[0]
 
 
 def _stitched_by_time(spans: Sequence[_Span], longest: float) -> set[_Span]:
