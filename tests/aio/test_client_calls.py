@@ -260,11 +260,14 @@ async def test_the_error_of_a_call_that_is_over_for_its_caller_is_no_error_of_th
 async def test_an_error_that_nobody_waits_for_is_logged(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world.broker.on("queue.declare", close_channel(404))
+    def react(received: Received) -> None:
+        received.close_channel(404, "cut within a character \udce2\udc82")
+
+    world.broker.on("queue.declare", react)
     async with world.client() as client:
         await client.call(world.amqp.Queue.Declare("q", no_wait=True))
         await client.call(world.amqp.Queue.Purge("q"))
-        while "a request was refused after all: 404 as the test says" not in caplog.text:
+        while "a request was refused after all: 404 cut within a character ??" not in caplog.text:
             await asyncio.sleep(0)
 
 

@@ -12,8 +12,10 @@ import pytest
 from support.scripted_broker import Received, deliver, hold
 from world import World, cut, numbers, outcomes, published
 
-from amqpcodec.aio import Client, link
+from amqpcodec.aio import Channel, Client, link
 from amqpcodec.connection import ConnectionLimits, Unblocked
+
+SEND_BUFFER = 2000
 
 
 async def test_blocked_publishers_wait_while_other_channels_call(world: World) -> None:
@@ -213,6 +215,35 @@ async def test_a_broker_that_does_not_read_acknowledgements_is_left(world: World
                 delivery.ack()
             await world.broker.got("basic.ack", 1, connection=2)
     assert client.stats().connections == 2
+
+
+def fill(channel: Channel) -> None:
+    """Have so much wait for a broker that does not read that nothing more can be sent."""
+    stream = channel._link.stream  # type: ignore[union-attr]
+    stream.pause_writing()  # as the transport does
+    while stream.connection.bytes_to_send < SEND_BUFFER:
+        stream.connection.send(channel._number, stream.connection.dialect.Basic.Qos(prefetch_count=5))
+
+
+@pytest.mark.parametrize("acknowledges", [True, False])
+@pytest.mark.parametrize("leaves", ["consumer", "channel"])
+async def test_a_broker_that_does_not_read_that_something_is_left_is_left_itself(
+    world: World, leaves: str, acknowledges: bool
+) -> None:
+    """Else it would deliver without end to a consumer of which no one reads."""
+    world.broker.on("basic.consume", deliver(b"1", b"2"))
+    async with world.client(connection_limits=ConnectionLimits(send_buffer=SEND_BUFFER)) as client:
+        channel = await client.channel()
+        async with channel.consume("q") as deliveries:
+            first = await anext(deliveries)
+            fill(channel)
+            if acknowledges:
+                assert first.ack()
+            if leaves == "channel":
+                await channel.close()
+        await world.broker.connected(2)
+        await client.call(world.amqp.Queue.Declare("q"))
+    assert [each.connection for each in world.broker.received("basic.consume")] == [1]
 
 
 async def test_publishers_of_a_broker_that_does_not_read_can_be_cancelled(world: World) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -297,13 +296,14 @@ class Channel:
         consumer.has_left = True
         reply = None
         if self._consumers.get(consumer.tag) is consumer:
-            if self._link is None or consumer.link is not self._link:  # or not there yet
+            link = self._link
+            if link is None or consumer.link is not link:  # or not there yet
                 del self._consumers[consumer.tag]
             else:
                 try:
                     reply = self._request(self._basic.Cancel(consumer.tag))
                 except AmqpError as error:  # the broker does not read
-                    self._link.drop(ConnectionLostError(f"basic.cancel cannot be sent: {error}"))
+                    link.drop(ConnectionLostError(f"basic.cancel cannot be sent: {error}"))
         # After the request: else the broker delivers them to this consumer once more.
         consumer.give_back()
         if reply is None:
@@ -395,12 +395,11 @@ class Channel:
 
     def _end(self, error: Exception) -> None:
         """Close the channel at once."""
-        link, number = self._link, self._number
         self._flush()
+        link, number = self._link, self._number
         self._fail(error)
         if link is not None:
-            with suppress(AmqpError):  # the connection is over as well
-                link.connection.close_channel(number)
+            link.send(number, link.connection.dialect.Channel.Close(200))
 
     def _next_wait(self, backoff: Backoff) -> float | None:
         """Return the seconds until the channel is opened again, or None where that was tried often enough."""

@@ -13,7 +13,7 @@ from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
+from ..errors import ConnectionLostError, LocalProtocolError
 from .checks import context
 from .failures import AlreadySettledError, ConsumerCancelledError
 from .link import elsewhere, in_set_up
@@ -135,12 +135,8 @@ class Unsettled:
         self._stats.acknowledged += len(acked)
 
     def _send(self, method: Any) -> None:
-        link = self._link
-        if link is not None:
-            try:
-                link.connection.send(self._number, method)
-            except AmqpError as error:  # the broker does not read
-                link.drop(ConnectionLostError(f"{method.spec.name} cannot be sent: {error}"))
+        if self._link is not None:
+            self._link.send(self._number, method)
 
     def forget(self) -> None:
         """Settle nothing any more: the connection or channel is gone, or the broker takes all back."""

@@ -21,7 +21,7 @@ from ..connection import (
     Unblocked,
     Violation,
 )
-from ..errors import ConnectionLostError, LocalProtocolError
+from ..errors import AmqpError, ConnectionLostError, LocalProtocolError, printable
 from .blame import is_named, sent_by
 from .connecting import closed_error, in_time, reply_error
 
@@ -168,7 +168,8 @@ class Link:
                     self.channels[number]._closed(event)
                 elif event.crossed is not None:  # for what nobody waits for any more
                     close: Any = event.crossed
-                    log.warning("a request was refused after all: %d %s", close.reply_code, close.reply_text)
+                    text = printable(close.reply_text)
+                    log.warning("a request was refused after all: %d %s", close.reply_code, text)
             case Violation(number, code, text) if number != 0:
                 if number in self.channels:  # else it is closed already
                     self.channels[number]._fail(reply_error(code, text))
@@ -186,7 +187,7 @@ class Link:
             channel._on_reply(request, method)
         elif channel is not None and method.spec.name == "basic.cancel":
             if not method.no_wait:
-                self.connection.send(number, self.connection.dialect.Basic.CancelOk(method.consumer_tag))
+                self.send(number, self.connection.dialect.Basic.CancelOk(method.consumer_tag))
             channel._on_cancel(method)
         elif channel is not None:
             log.warning("%s on channel %d was not asked for", method.spec.name, number)
@@ -213,6 +214,13 @@ class Link:
             except Exception as fault:  # which ends the client, too
                 error = fault
             self.ended.set_result(error)
+
+    def send(self, number: int, method: Any) -> None:
+        """Send what the broker has to be told; where it cannot be sent, the broker does not read: drop it."""
+        try:
+            self.connection.send(number, method)
+        except AmqpError as error:
+            self.drop(ConnectionLostError(f"{method.spec.name} cannot be sent: {error}"))
 
     def drop(self, error: Exception) -> None:
         """End the connection for a reason of this side, without waiting for the broker."""
