@@ -212,6 +212,30 @@ async def test_a_message_beside_a_request_of_the_connection_is_not_blamed(
     assert await outcomes(*secret) == ["ConnectionLostError"] * len(secret)
 
 
+@pytest.mark.parametrize("end", ["named", *ENDS])
+async def test_a_message_beside_one_that_is_never_confirmed_is_not_blamed(
+    world: World, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """The client sends that one once, but the program may send the like again and again."""
+    monkeypatch.setattr("amqpcodec.aio.client.ALONE_SECONDS", 0.02)
+
+    def react(received: Received) -> None:
+        if received.body == POISON:
+            refuse(received) if end == "named" else ENDS[end](received.peer)
+        elif received.connection > 4:
+            received.ack()
+
+    world.broker.on("basic.publish", react)
+    async with world.client(give_up_after=2) as client:
+        plain, channel = await client.channel(confirm=False), await client.channel()
+        sent = await channel.publish_soon(b"1")
+        for number in range(1, 5):
+            await world.broker.got("basic.publish", 1, connection=number)
+            await plain.publish(POISON)
+            await world.broker.connected(number + 1)
+        await sent
+
+
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("publishes", [False, True], ids=["alone", "beside a publisher"])
 async def test_entering_a_consumer_that_always_ends_the_connection_raises_the_brokers_error(

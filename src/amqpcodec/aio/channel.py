@@ -451,7 +451,7 @@ class Channel:
         requests = [each for each in awaited(closed, self._number) if each not in self._setup]
         return [
             *((consumers.get(id(request)), request) for request in requests),
-            *((publish, publish.method) for publish in self._publishes.unanswered()),
+            *self._publishes.unanswered(),
         ]
 
     def _give_up(self, thing: Publish | Consumer, error: Exception) -> None:

@@ -68,7 +68,7 @@ class Publishes:
 
     __slots__ = (
         "_cancelled", "_error", "_headers", "_link", "_loop", "_number", "_republish", "_returns", "_sent",
-        "_stats", "_stopped", "_unsent", "_waiting", "_window",
+        "_stats", "_stopped", "_unconfirmed", "_unsent", "_waiting", "_window",
     )  # fmt: skip
 
     def __init__(self, window: int, republish: bool, stats: ClientStats, headers: Headers) -> None:
@@ -83,6 +83,7 @@ class Publishes:
         self._error: Exception | None = None
         self._sent: dict[int, Publish] = {}  # by sequence number, in order
         self._returns: Returns | None = None  # once there are any on this connection
+        self._unconfirmed: Publish | None = None  # the last one written that is never confirmed
         self._unsent: deque[Publish] = deque()
         self._cancelled = 0  # of those in _unsent, at least
         self._waiting: deque[asyncio.Future[None]] = deque()  # for room
@@ -196,6 +197,7 @@ class Publishes:
         publish.was_written = True
         if number is None:
             publish.confirmed.set_result(None)  # the broker says no more of it
+            self._unconfirmed = publish
         else:
             publish.number = number
             self._sent[number] = publish
@@ -230,9 +232,15 @@ class Publishes:
         self._number = number
         self._write_first(link)
 
-    def unanswered(self) -> list[Publish]:
-        """Return what was written on this connection, and is neither confirmed nor refused."""
-        return list(self._sent.values())
+    def unanswered(self) -> list[tuple[Publish | None, Any]]:
+        """Return what was written on this connection, and is neither confirmed nor refused.
+
+        A message is None where it is never confirmed, and so not published again.
+        """
+        waiting: list[tuple[Publish | None, Any]] = [(each, each.method) for each in self._sent.values()]
+        if self._unconfirmed is not None:
+            waiting.append((None, self._unconfirmed.method))
+        return waiting
 
     def give_up(self, publish: Publish, error: Exception) -> None:
         """Publish a message no more: the broker ends the connection for it."""
@@ -314,7 +322,7 @@ class Publishes:
             over = [publish.confirmed for publish in self._unsent if publish.is_of_set_up]
             self._unsent = deque(publish for publish in self._unsent if not publish.is_of_set_up)
         self._link = None
-        self._returns = None
+        self._returns = self._unconfirmed = None
         self._stopped = False
         for publish in self._sent.values():
             if publish.confirmed.done():
