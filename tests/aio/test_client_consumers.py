@@ -113,6 +113,29 @@ async def test_leaving_a_consumer_of_a_stream_returns_nothing(world: World, opti
     assert {each.name for each in world.broker.log if each.tags} == {"basic.ack"}
 
 
+@pytest.mark.parametrize("options", [{}, {"tables": "raw"}, {"properties": "raw"}], ids=str)
+async def test_who_refuses_a_delivery_of_a_stream_is_refused(world: World, options: dict[str, Any]) -> None:
+    def consume(received: Received) -> None:
+        received.answer()
+        received.deliver(b"1", properties=world.amqp.BasicProperties(headers={"x-stream-offset": 7}))
+        received.deliver(b"2", properties=world.amqp.BasicProperties(headers={"x-other": 7}))
+
+    world.broker.on("basic.consume", consume)
+    async with world.client(**options) as client:
+        channel = await client.channel(prefetch=10)
+        async with channel.consume("s", arguments={"x-stream-offset": "first"}) as deliveries:
+            first, second = await anext(deliveries), await anext(deliveries)
+            for refuse in (first.nack, first.reject):
+                with pytest.raises(LocalProtocolError, match="a stream takes no delivery back"):
+                    refuse()
+            assert second.nack()
+            assert first.ack()
+    assert [(each.name, each.tags) for each in world.broker.log if each.tags] == [
+        ("basic.nack", (2,)),
+        ("basic.ack", (1,)),
+    ]
+
+
 async def test_what_a_stream_may_have_sent_stays_open(world: World) -> None:
     """A message may be in another queue by now, with the header: to acknowledge it would lose it there."""
 

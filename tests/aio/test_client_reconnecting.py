@@ -330,7 +330,9 @@ async def test_an_exclusive_consumer_waits_for_the_broker_to_miss_the_connection
     assert len(world.broker.received("basic.consume")) == 5
 
 
-@pytest.mark.parametrize(("text", "asked"), [(HELD, 4), (NO_RIGHT, 2)])
+@pytest.mark.parametrize(
+    ("text", "asked"), [(HELD, 4), (NO_RIGHT, 2), (NO_RIGHT.replace("'q'", "'in exclusive use'"), 2)]
+)
 async def test_an_exclusive_consumer_raises_where_it_may_not_consume_or_not_soon(
     world: World, text: str, asked: int
 ) -> None:

@@ -116,7 +116,7 @@ def may_pass(error: Exception) -> bool:
     if isinstance(error, AmqpInternalError):  # a crash, or a virtual host that is down
         return error.class_id in (0, CONNECTION)
     if isinstance(error, AmqpAccessRefused):  # RabbitMQ's words, for an exclusive consumer
-        return "in exclusive use" in str(error)
+        return str(error).endswith("in exclusive use")
     return isinstance(error, PASSING)
 
 

@@ -534,11 +534,12 @@ class Channel:
             if consumer is None:
                 log.warning("a delivery to no consumer: %r", method)
                 return
-            consumer.put(unsettled.delivery(method, properties, body, consumer.method.no_ack))
+            no_ack = consumer.method.no_ack
+            consumer.put(unsettled.delivery(method, properties, body, no_ack, consumer.kind))
         elif type(method) is basic.Return:
             self._publishes.returned(method, properties, body)
         elif type(method) is basic.GetOk:
-            delivery = unsettled.delivery(method, properties, body, request.no_ack)
+            delivery = unsettled.delivery(method, properties, body, request.no_ack, Delivery)
             if not self._calls.answered(request, delivery):
                 self._give_back(request, delivery)
 

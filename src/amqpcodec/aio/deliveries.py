@@ -57,7 +57,9 @@ class Unsettled:
         self._sorted = True
         self.uncommitted = uncommitted
 
-    def delivery(self, method: Any, properties: Any, body: bytes, no_ack: bool) -> Delivery:
+    def delivery(
+        self, method: Any, properties: Any, body: bytes, no_ack: bool, kind: type[Delivery]
+    ) -> Delivery:
         """Take a message that has come."""
         self._stats.delivered += 1
         if not no_ack:
@@ -66,7 +68,7 @@ class Unsettled:
                 self._sorted = False  # RabbitMQ sends them in order
             self._last = tag
             self._open[tag] = None
-        return Delivery(method, properties, body, self)
+        return kind(method, properties, body, self)
 
     def ack(self, tag: int) -> bool:
         """Acknowledge a delivery at the end of this turn; return False where its connection is gone."""
@@ -152,18 +154,22 @@ def count_dropped(stats: ClientStats, count: int) -> None:
         log.warning("deliveries lost that needed no acknowledgement: %d", count)
 
 
-def give_back(delivery: Delivery, is_of_stream: bool = False) -> None:
+def give_back(delivery: Delivery) -> None:
     """Return an unread delivery to its queue.
 
     A stream has all its messages, and ends the connection where one is returned: it is acknowledged. A
     message that a stream had may be in another queue by now, with its header: it stays open where that is not
     known.
     """
-    headers = delivery.properties.headers
-    if headers is None or OFFSET not in headers:
+    if not has_offset(delivery):
         delivery.nack()
-    elif is_of_stream:
+    elif isinstance(delivery, StreamDelivery):
         delivery.ack()
+
+
+def has_offset(delivery: Delivery) -> bool:
+    """Return whether a delivery is a message that a stream has or had."""
+    return OFFSET in (delivery.properties.headers or ())
 
 
 class Delivery:
@@ -191,7 +197,8 @@ class Delivery:
 
         Raises:
             AlreadySettledError: it is settled, or was consumed with `no_ack`.
-            LocalProtocolError: it is called from another thread than the client's.
+            LocalProtocolError: it is called from another thread than the client's; or `nack` or `reject`, of
+                a message from a stream.
         """
         return self._unsettled.ack(self.method.delivery_tag)
 
@@ -211,6 +218,25 @@ class Delivery:
         return f"Delivery({self.method!r}, {self.properties!r}, {len(self.body)} octets)"
 
 
+class StreamDelivery(Delivery):
+    """A message from a stream, which takes none back."""
+
+    __slots__ = ()
+
+    def nack(self, *, requeue: bool = True) -> bool:
+        self._check()
+        return super().nack(requeue=requeue)
+
+    def reject(self, *, requeue: bool = False) -> bool:
+        self._check()
+        return super().reject(requeue=requeue)
+
+    def _check(self) -> None:
+        """Refuse to refuse it, for which RabbitMQ would end the connection."""
+        if has_offset(self):
+            raise LocalProtocolError("a stream takes no delivery back: acknowledge it, to receive more")
+
+
 class Consumer:
     """A consumer: a context in which it is there, and an asynchronous iterator over its deliveries.
 
@@ -221,6 +247,8 @@ class Consumer:
         self, channel: Channel, method: Any, around: Callable[[Delivery], AbstractContextManager[Any]] | None
     ) -> None:
         self.method = method
+        arguments = getattr(method, "arguments", None) or ()
+        self.kind = StreamDelivery if OFFSET in arguments else Delivery  # of its deliveries
         self.link: Link | None = None  # the connection on which basic.consume was sent
         self.asks = 0  # how often it was sent
         self.started = channel._loop.create_future()  # done once the broker has answered
@@ -367,9 +395,8 @@ class Consumer:
         if self.method.no_ack:
             self._dropped += len(self._ready)
         else:
-            is_of_stream = OFFSET in (getattr(self.method, "arguments", None) or ())
             for delivery in self._ready:
-                give_back(delivery, is_of_stream)
+                give_back(delivery)
         self._ready.clear()
 
     def finish(self) -> None:
