@@ -305,8 +305,10 @@ async def test_what_cannot_be_encoded_leaves_the_window_whole(world: World) -> N
             for number in range(8)
         ]
         ends = await outcomes(*sent)
-        with pytest.raises(EncodeError, match="routing-key"):
-            await channel.publish_soon(b"", routing_key="x" * 300)
+        for key in ("x" * 300, None, b"q"):
+            for publish in (channel.publish, channel.publish_soon):
+                with pytest.raises(EncodeError, match="routing-key"):
+                    await publish(b"", routing_key=key)  # type: ignore[arg-type]
         await asyncio.gather(*published(channel, 5))
     assert [number for number, end in enumerate(ends) if end == "EncodeError"] == [1, 5]
     assert ends.count("ok") == 6
@@ -327,7 +329,7 @@ async def test_what_is_no_body_raises_and_nothing_else_does(world: World, body: 
         ends = await outcomes(first, queued, last)
         alone = await outcomes(channel.publish(body))
     assert ends == ["ok", *alone, "ok"]
-    assert alone in (["EncodeError"], ["TypeError"])
+    assert alone == ["EncodeError"]
 
 
 class Nowhere(tzinfo):

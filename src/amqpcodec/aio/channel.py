@@ -199,7 +199,7 @@ class Channel:
             await publish.confirmed
         except asyncio.CancelledError:
             if publish.confirmed.done() and not publish.confirmed.cancelled():
-                publish.confirmed.exception()  # of this turn: nobody else asks for it
+                publish.confirmed.exception()  # of this turn: no one else asks for it
             if self._publishes.cancelled(publish):
                 raise asyncio.CancelledError("the message is written, the broker may have it") from None
             raise

@@ -102,7 +102,7 @@ def check_hook(name: str, hook: Any, *, is_awaited: bool = False) -> None:
         TypeError: it is no function, or a coroutine function where nothing is awaited.
     """
     if iscoroutine(hook):
-        hook.close()  # else Python warns that nobody has awaited it
+        hook.close()  # else Python warns that no one has awaited it
         raise TypeError(f"{name} must be a function: give it without calling it")
     if not (hook is None or callable(hook)):
         raise TypeError(f"{name} must be a function, not {type(hook).__name__}")

@@ -166,7 +166,7 @@ class Link:
             case ChannelClosed(number):
                 if number in self.channels:
                     self.channels[number]._closed(event)
-                elif event.crossed is not None:  # for what nobody waits for any more
+                elif event.crossed is not None:  # for what no one waits for any more
                     close: Any = event.crossed
                     text = printable(close.reply_text)
                     log.warning("a request was refused after all: %d %s", close.reply_code, text)
