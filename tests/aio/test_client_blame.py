@@ -177,6 +177,27 @@ async def test_a_broker_that_confirms_nothing_holds_up_no_others_for_long(
         assert await outcomes(*sent) == ["ok"] * 3
 
 
+async def test_many_messages_that_are_tried_alone_hold_up_no_others_for_long(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After some time those that are left are written together."""
+    monkeypatch.setattr("amqpcodec.aio.client.ALONE_SECONDS", 60)
+    monkeypatch.setattr("amqpcodec.aio.client.TRYING_SECONDS", 0)
+    world.broker.on("basic.publish", hold)
+    async with world.client() as client:
+        sent = published(await client.channel(), 5)
+        for number in (1, 2):
+            await world.broker.got("basic.publish", 5, connection=number)
+            world.broker.peers[number - 1].close(541, "INTERNAL_ERROR")
+        [first] = await world.broker.got("basic.publish", 1, connection=3)
+        await asyncio.sleep(0.01)
+        assert len(world.broker.bodies(connection=3)) == 1
+        first.ack()
+        for each in (await world.broker.got("basic.publish", 5, connection=3))[1:]:
+            each.ack()
+        assert await outcomes(*sent) == ["ok"] * 5
+
+
 async def test_a_channel_that_is_closed_while_its_messages_are_tried_alone_raises_to_them(
     world: World,
 ) -> None:

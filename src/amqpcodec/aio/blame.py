@@ -21,6 +21,7 @@ from ..reply_errors import (
 PASSING = (OSError, AmqpConnectionForced, AmqpResourceLocked)
 CONNECTION = 10  # the class of connection.open
 ALONE_SECONDS = 1.0  # for the answer to what is tried alone: without an end by then, it does no harm
+TRYING_SECONDS = 5.0  # for all that is tried on one connection: calls and consumers wait as long
 
 
 @dataclass(slots=True)
@@ -153,6 +154,7 @@ def awaited(closed: ConnectionClosed, number: int) -> Iterable[Any]:
 
 __all__ = [
     "ALONE_SECONDS",
+    "TRYING_SECONDS",
     "Blame",
     "awaited",
     "given_up",

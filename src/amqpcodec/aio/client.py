@@ -12,7 +12,7 @@ from typing import Any
 from ..connection import ConnectionClosed, ConnectionLimits
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from ..reply_errors import AmqpInternalError
-from .blame import ALONE_SECONDS, Blame, awaited, given_up, is_refusal, may_pass
+from .blame import ALONE_SECONDS, TRYING_SECONDS, Blame, awaited, given_up, is_refusal, may_pass
 from .channel import OF_ONE_CHANNEL, Channel, call_name, no_answer
 from .checks import awaitable, check_backoff, check_hook, check_hosts, check_seconds
 from .connecting import address_of, check_options, connect, in_time
@@ -334,7 +334,13 @@ class Client:
             channel._fail(error)
 
     async def _send_alone(self, link: Link) -> None:
-        """Send one after the other what the broker may end connections for: an end tells which it was."""
+        """Send one after the other what the broker may end connections for: an end tells which it was.
+
+        There may be many, of a network that fails twice in a row. The rest goes with all else after a while,
+        and the next end finds fewer.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + TRYING_SECONDS
         for channel in list(link.channels.values()):
             for thing, answered in channel._send_alone(self._blame.is_suspect):
                 await asyncio.wait(
@@ -343,7 +349,7 @@ class Client:
                 if link.ended.done():
                     return
                 self._blame.acquit(thing)
-                if not answered.done():  # the broker takes its time: nothing else is to wait for that
+                if not answered.done() or loop.time() >= until:  # nothing else is to wait for the rest
                     return
 
     async def _set_up(self, link: Link, on_connect: Callable[[Client], Awaitable[object]]) -> None:
