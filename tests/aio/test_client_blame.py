@@ -140,6 +140,28 @@ async def test_ends_that_no_message_causes_are_not_counted(world: World, end: st
     assert len(world.broker.peers) == 7
 
 
+@pytest.mark.parametrize("end", ENDS)
+async def test_a_broker_that_does_not_read_ends_nothing_for_a_message(world: World, end: str) -> None:
+    """One that is short of memory says so, and is killed again and again."""
+
+    def react(received: Received) -> None:
+        if received.connection > 5:
+            received.ack()
+        else:
+            received.peer.block()
+
+    world.broker.on("basic.publish", react)
+    async with world.client() as client:
+        sent = await (await client.channel()).publish_soon(b"1")
+        for number in range(1, 6):
+            await world.broker.got("basic.publish", 1, connection=number)
+            while client._link is None or not client._link.is_blocked:
+                await asyncio.sleep(0)
+            ENDS[end](world.broker.peers[-1])
+            await world.broker.connected(number + 1)
+        await sent
+
+
 async def test_a_message_that_is_confirmed_between_two_ends_counts_anew(world: World) -> None:
     ended = 0
 

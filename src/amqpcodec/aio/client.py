@@ -12,7 +12,7 @@ from typing import Any
 from ..connection import ConnectionClosed, ConnectionLimits
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from ..reply_errors import AmqpInternalError
-from .blame import ALONE_SECONDS, TRYING_SECONDS, Blame, awaited, given_up, is_refusal, may_pass
+from .blame import ALONE_SECONDS, TRYING_SECONDS, Blame, awaited, given_up, is_named, is_refusal, may_pass
 from .channel import OF_ONE_CHANNEL, Channel, call_name, no_answer
 from .checks import awaitable, check_backoff, check_hook, check_hosts, check_seconds
 from .connecting import address_of, check_options, connect, in_time
@@ -396,7 +396,12 @@ class Client:
     def _find_out(
         self, link: Link, closed: ConnectionClosed, channels: list[Channel], error: Exception
     ) -> None:
-        """Find out for what the broker has ended a connection; give up what it always ends one for."""
+        """Find out for what the broker has ended a connection; give up what it always ends one for.
+
+        A broker that reads no more, since it is short of memory say, is likely to end for that.
+        """
+        if link.is_blocked and not is_named(closed):
+            return
         waiting = [(channel, *each) for channel in channels for each in channel._unanswered(closed)]
         of_connection = [(None, request) for request in awaited(closed, 0)]
         if link.sets_up:
