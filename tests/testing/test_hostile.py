@@ -7,6 +7,7 @@ import random
 import socket
 from collections.abc import Callable
 from functools import partial
+from struct import pack
 from typing import Any
 
 import pytest
@@ -107,6 +108,33 @@ async def test_properties_that_are_no_properties_close_the_connection(broker: Br
     )
     await send(broker, OPEN + frames.replace(b"\x04text", b"\xfftext"))
     await is_well(broker)
+
+
+async def said(broker: Broker, octets: bytes) -> bytes:
+    """Send octets on an open connection; return the connection.close that answers them."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+    writer.write(OPEN + octets)
+    try:
+        async with asyncio.timeout(5):
+            await reader.readuntil(amqp.encode_method(2, amqp.Channel.OpenOk()))
+            return await reader.readuntil(b"\xce")
+    finally:
+        writer.transport.abort()
+
+
+@pytest.mark.parametrize(
+    ("octets", "text"),
+    [
+        (pack(">BHI", 1, 1, 1 << 31), b"type 1, all octets = <<>>: {frame_too_large,2147483648,131064}"),
+        (pack(">BHIHHB", 1, 1, 4, 20, 20, 0xCE), b"FRAME_ERROR - cannot decode <<>>"),
+    ],
+    ids=["a frame that is too large and has not come", "flow without an argument"],
+)
+async def test_what_is_looked_for_and_has_not_come_is_refused(
+    broker: Broker, octets: bytes, text: bytes
+) -> None:
+    assert text in await said(broker, octets)
+    assert broker.errors == []
 
 
 async def test_what_a_client_has_is_given_back(broker: Broker) -> None:

@@ -148,7 +148,7 @@ class FrameReader:
             end = start + size
             if end >= len(octets) and size <= self._largest:
                 break
-            if kind == _METHOD and size >= _IDS.size:
+            if kind == _METHOD and _IDS.size <= size <= self._largest:
                 [ids] = _IDS.unpack_from(octets, start)
                 is_alone = ids <= _LAST_CHANGING
             else:
@@ -262,7 +262,8 @@ class FrameReader:
             return RefusedError(CHANNEL_ERROR, text, ids)
         if state == "open" and ids not in self._taken:
             return RefusedError(COMMAND_INVALID, "unimplemented method", ids)
-        if state == "open" and ids == _FLOW and not self._octets[start + _IDS.size] & 1:
+        first = self._octets[start + _IDS.size]  # of the arguments; the end of the frame where there are none
+        if state == "open" and ids == _FLOW and first != _END and not first & 1:
             return RefusedError(NOT_IMPLEMENTED, "active=false", ids)
         return None
 
