@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -373,6 +374,25 @@ async def test_a_fault_that_would_never_happen_is_refused(broker: Broker, text: 
     broker.faults.assert_fired()  # it was not asked for
 
 
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: cut(-1), ValueError, "octets is -1, and has to be at least 0"),
+        (lambda: late(-1), ValueError, "seconds is -1, and has to be at least 0"),
+        (lambda: late(float("nan")), ValueError, "seconds is nan, and has to be at least 0"),
+        (lambda: stall(-1), ValueError, "seconds is -1, and has to be at least 0"),
+        (lambda: close_channel(1 << 16), ValueError, "code is 65536, and has to be at least 0, and at most 65535"),
+        (lambda: close_connection(-1), ValueError, "code is -1, and has to be at least 0, and at most 65535"),
+        (lambda: raw("text"), TypeError, "not 'str'"),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_an_action_that_cannot_be_is_refused_where_it_is_made(
+    make: Callable[[], Any], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        make()
+
+
 async def test_faults_that_have_not_happened_are_told(broker: Broker) -> None:
     broker.faults.add(late(0), method="queue.declare", queue="q")
     async with talk(broker) as client:
@@ -406,9 +426,12 @@ async def test_channels_are_closed_where_a_method_is_about_none(broker: Broker) 
 
 async def test_cleared_faults_do_not_happen(broker: Broker) -> None:
     broker.faults.add(drop(), method="queue.declare")
-    broker.faults.clear()
+    broker.faults.add(drop(), method="queue.declare", seconds=10)
+    broker.faults.add(drop(), seconds=10)
     async with talk(broker) as client:
-        assert len(await client.say(queue())) == 1
+        broker.faults.clear()
+        broker.clock.advance(10)
+        assert [each[1] for each in await client.say(queue())] == ["queue.declare-ok"]
 
 
 async def test_a_broker_with_faults_ends_at_once(options: dict[str, Any]) -> None:

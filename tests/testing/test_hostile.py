@@ -372,16 +372,17 @@ async def test_a_dead_letter_that_lies_of_its_deaths_is_lost_and_no_other(broker
 
 
 async def test_counts_of_deaths_have_64_bits(broker: Broker) -> None:
-    """An older death, which the publisher has sent as one of 32 bits, as well."""
+    """An older death, which the publisher has sent as one of 32 bits, as well. The largest goes round."""
     async with talk(broker, tables="raw") as client:
-        before = {"x-death": [{"queue": "a", "reason": "rejected", "count": 3}]}
+        deaths = {"a": 3, "q": 2**63 - 1}
+        before = {"x-death": [{"queue": each, "reason": "rejected", "count": deaths[each]} for each in deaths]}
         dead = queue(dead_letter_exchange="", dead_letter_routing_key="dead")
         await client.say(queue("dead"), dead, publish("", "q", headers=before), get(no_ack=False))
         await client.say(amqp.Basic.Reject(1, False))
         ((*_, properties, _),) = await client.say(get("dead"))
-        for count in (1, 3):
-            assert b"\x05countl" + count.to_bytes(8, "big") in properties["headers"].octets
-        assert [each["count"] for each in broker.published()[0].headers["x-death"]] == [3]
+        for count in (3, -(2**63)):
+            assert b"\x05countl" + count.to_bytes(8, "big", signed=True) in properties["headers"].octets
+        assert [each["count"] for each in broker.published()[0].headers["x-death"]] == [*deaths.values()]
 
 
 async def test_what_becomes_of_a_message_in_many_queues_is_not_kept_for_ever(

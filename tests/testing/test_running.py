@@ -173,6 +173,26 @@ def test_a_broker_that_restarts_is_down_for_a_while(options: dict[str, Any]) -> 
         assert not answers(broker)
 
 
+def test_a_broker_that_is_emptied_is_not_down_any_more(options: dict[str, Any]) -> None:
+    with running_broker(**options) as broker:
+        broker.restart(after=30)
+        broker.reset()
+        assert answers(broker)
+        broker.stop_listening()
+        broker.clock.advance(30)
+        assert not answers(broker)
+
+
+def test_a_broker_that_does_not_run_takes_no_connections(options: dict[str, Any]) -> None:
+    with running_broker(**options) as ended:
+        ended.restart(after=0.01)
+    for broker in (ended, Broker(**options)):
+        for ask in (broker.restart, broker.listen):
+            with pytest.raises(RuntimeError, match="the broker does not run"):
+                ask()
+        broker.reset()
+
+
 def test_a_client_of_another_loop_goes_on_after_a_restart(options: dict[str, Any]) -> None:
     """What it has acknowledged does not come again."""
 

@@ -147,7 +147,7 @@ class Broker:
         self.clock.start()
         self._begin()
         self._context = self._make_context()
-        self.listen()
+        self._listener.open(self._context)
         self._is_running = True
         await self._listener.accepting()
 
@@ -157,7 +157,9 @@ class Broker:
 
         Raises:
             OSError: the port is taken by something else.
+            RuntimeError: the broker does not run.
         """
+        self._require_running()
         self._listener.open(self._context)
 
     @on_the_loop
@@ -175,7 +177,11 @@ class Broker:
 
         Args:
             after: seconds of the broker's clock, after which it listens on the same port again.
+
+        Raises:
+            RuntimeError: the broker does not run.
         """
+        self._require_running()
         self.stop_listening()
         for session in list(self.sessions.values()):
             session.close(*FORCED)
@@ -231,9 +237,12 @@ class Broker:
     @property
     def port(self) -> int:
         """The port that it listens on."""
+        self._require_running()
+        return self._listener.port
+
+    def _require_running(self) -> None:
         if not self._is_running:
             raise RuntimeError("the broker does not run: enter it by `async with`, or use running_broker")
-        return self._listener.port
 
     @property
     def url(self) -> str:
@@ -406,7 +415,7 @@ class Broker:
 
     @on_the_loop
     def reset(self) -> None:
-        """Close all connections, and forget all that was declared, published and asked for."""
+        """Close all connections, and forget all that was declared, published and asked for; end an outage."""
         self.faults.clear()
         self.close_connections()
         for host in self.hosts.values():
@@ -414,6 +423,8 @@ class Broker:
                 host.delete_queue(queue)
         self._begin()
         self.unblock()
+        if self._is_running:  # it may be down
+            self.listen()
 
     # -- what sessions ask
 

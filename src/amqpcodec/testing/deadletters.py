@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .queues import Queue
 
 FIRST = ("reason", "queue", "exchange")  # of the first death, which has headers of its own
+_HALF = 1 << 63  # counts go round beyond 64 bits
 AT_ONCE = 10_000  # deaths that one event may cause before the rest waits for the next turn
 
 
@@ -123,7 +124,7 @@ def _once_more(death: dict[str, Any]) -> dict[str, Any]:
         return death
     if type(before) is not int:
         raise _MalformedError
-    return {**death, "count": before + 1}
+    return {**death, "count": (before + 1 + _HALF) % (2 * _HALF) - _HALF}
 
 
 def _with_death(headers: dict[str, Any], death: dict[str, Any]) -> dict[str, Any]:

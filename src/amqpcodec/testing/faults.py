@@ -7,12 +7,14 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from .threads import on_the_loop
 
 if TYPE_CHECKING:
     from .broker import Broker
+    from .clock import Timer
     from .session import Session
 
 # An action takes the session and the event that it is about, or None; it returns whether that is dealt with.
@@ -46,12 +48,20 @@ class _AtMethods:
         return self.act(session, event)
 
 
+def _require(name: str, value: float, least: int, most: float = inf) -> None:
+    """Refuse a number that is less or more than it may be."""
+    if not least <= value <= most:
+        more = "" if most == inf else f", and at most {most}"
+        raise ValueError(f"{name} is {value!r}, and has to be at least {least}{more}")
+
+
 def close_channel(code: int = 406, text: str = "PRECONDITION_FAILED - a fault of the test") -> Action:
     """Close the channel, in place of what the method asks for; all channels, if it is not about one.
 
     Args:
         code, text: as in channel.close.
     """
+    _require("code", code, 0, 65535)
 
     def act(session: Session, event: Any) -> bool:
         if event is None or event.channel == 0:
@@ -71,6 +81,7 @@ def close_connection(code: int = 320, text: str = "CONNECTION_FORCED - a fault o
     Args:
         code, text: as in connection.close.
     """
+    _require("code", code, 0, 65535)
 
     def act(session: Session, event: Any) -> bool:
         session.close(code, text)
@@ -91,6 +102,7 @@ def drop() -> Action:
 
 def late(seconds: float) -> Action:
     """Answer only after some seconds of the broker's clock, this and all that follows on the connection."""
+    _require("seconds", seconds, 0)
 
     def act(session: Session, event: Any) -> bool:
         if isinstance(event, Sent):
@@ -103,11 +115,13 @@ def late(seconds: float) -> Action:
 
 
 def stall(seconds: float | None = None) -> Action:
-    """Neither read nor write any more, as behind a cable that was pulled.
+    """Neither read nor write any more, as with a cable that was pulled.
 
     Args:
         seconds: of the broker's clock; None for good.
     """
+    if seconds is not None:
+        _require("seconds", seconds, 0)
 
     def act(session: Session, event: Any) -> bool:
         session.hold(seconds)
@@ -140,6 +154,7 @@ def ignore() -> Action:
 
 def raw(octets: bytes) -> Action:
     """Send octets of the test's own first, as they are."""
+    octets = bytes(memoryview(octets))  # refuses text and numbers here, where they are written
 
     def act(session: Session, event: Any) -> bool:
         session.send_octets(octets)
@@ -149,7 +164,8 @@ def raw(octets: bytes) -> Action:
 
 
 def cut(octets: int = 1) -> Action:
-    """Write in pieces of so many octets from now on, wherever that cuts frames."""
+    """Write in pieces of so many octets from now on, wherever that cuts frames; 0 for as they come."""
+    _require("octets", octets, 0)
 
     def act(session: Session, event: Any) -> bool:
         session.wire.cut = octets
@@ -262,6 +278,7 @@ class Faults:
         self._specs = {cls.spec.name: cls.spec for cls in dialect.METHODS.values()}
         self._asked: list[Fault] = []
         self._faults: list[Fault] = []  # that may happen from now on
+        self._timers: list[Timer] = []  # of others
         self.armed = False
 
     @property
@@ -319,14 +336,14 @@ class Faults:
         if seconds is None:
             happens(fault)
         else:
-            self._broker.clock.call_later(seconds, happens, fault)
+            self._timers.append(self._broker.clock.call_later(seconds, happens, fault))
         return fault
 
     def _check_when(self, asked: dict[str, Any], method: str | None, fields: dict[str, Any]) -> None:
         """Refuse what would never happen."""
         for name, least in LEAST.items():
-            if asked.get(name, least) < least:
-                raise ValueError(f"{name} is {asked[name]!r}, and has to be at least {least}")
+            if name in asked:
+                _require(name, asked[name], least)
         if method is None:
             for name in (*fields, *asked.keys() & {"skip"}):
                 raise TypeError(f"{name} is about a method, and none is named by method=")
@@ -347,6 +364,8 @@ class Faults:
     @on_the_loop
     def clear(self) -> None:
         """Forget all faults; what has happened stays."""
+        while self._timers:
+            self._timers.pop().cancel()
         self._asked.clear()
         self._faults.clear()
         self.armed = False
@@ -387,7 +406,7 @@ class Faults:
                 fault.fire(session, None)
 
     def cut_at(self, session: Session, sent: int, data: bytes) -> Iterator[tuple[bytes, Fault | None]]:
-        """Yield what is to be sent in parts, each with the fault that happens behind it."""
+        """Yield what is to be sent in parts, each with the fault that happens after it."""
         places = [(fault.place(session, sent, len(data)), fault) for fault in list(self._faults)]
         begin = 0
         for place, fault in sorted(

@@ -112,7 +112,7 @@ class VirtualHost:
             other = (
                 None if destinations or current.alternate is None else self.exchanges.get(current.alternate)
             )
-            if other is not None and other not in seen:  # of the default one that is nobody
+            if other is not None and other not in seen:  # the default one has none
                 seen.add(other)
                 waiting.append(other)
         return list(found)
@@ -263,7 +263,7 @@ class VirtualHost:
     def declare_queue(self, method: Any, user: object) -> Queue:
         """Make a queue, or find it as it should be; an empty name makes one up."""
         name = method.queue
-        if method.passive or name.startswith(REPLY_TO):  # which nobody makes
+        if method.passive or name.startswith(REPLY_TO):  # which no one makes
             return self.queue(name, user)
         arguments = dict(method.arguments or {})
         if name in self.queues:

@@ -41,7 +41,7 @@ class Replies:
         channel.reply_name = channel.reply_tag = ""
 
     def has(self, name: str) -> bool:
-        """Return whether somebody may declare a name: that of a channel, or the one that stands for all."""
+        """Return whether a client may declare a name: that of a channel, or the one that stands for all."""
         return name == REPLY_TO or name in self._channels
 
     def send(self, message: Message) -> None:

@@ -281,7 +281,7 @@ class Session:
         if not self.can("connection.blocked") or self.connection.state != "open":
             return
         classes = self.amqp.Connection
-        reason = self.broker.blocked
+        reason = fitting(self.broker.blocked)
         self.send(0, classes.Blocked(reason) if reason else classes.Unblocked())
 
     # -- waiting
@@ -324,7 +324,7 @@ class Session:
             self.clock.call_later(seconds, self.wire.release)
 
     def send_octets(self, octets: bytes) -> None:
-        """Send octets of a test's own, behind what was sent."""
+        """Send octets of a test's own, after what was sent."""
         self.stream.flush()
         self.wire.put(octets)
 
@@ -397,7 +397,7 @@ class Session:
         if self.connection.state not in ENDED:
             try:
                 self.connection.close(code, fitting(text), class_id, method_id)
-            except LocalProtocolError:  # nobody has said anything yet
+            except LocalProtocolError:  # no one has said anything yet
                 self.stream.end()
         self.end()
         if self._pauses and not self.wire.holds:
@@ -432,7 +432,7 @@ class Session:
 
 
 def named(code: int, text: str) -> str:
-    """Return a text behind the name of its reply code."""
+    """Return a text after the name of its reply code."""
     return f"{REPLY_NAMES.get(code, 'internal-error').upper().replace('-', '_')} - {text}"
 
 
