@@ -279,7 +279,10 @@ def test_a_property_that_looks_misspelt_is_refused() -> None:
 
 
 def test_columns_of_other_names_are_ignored() -> None:
-    others = {"id": [1], "exchange": ["e"], "exchanges": ["x"], "exchange_name": ["x"], "key": [b""]}
+    others: dict[str, list[Any]] = {
+        "id": [1], "exchange": ["e"], "exchanges": ["x"], "exchange_name": ["x"], "key": [b""], "ts_ms": [1],
+        "consumer": ["c"], "delivery": [2], "channel_id": [3],
+    }  # fmt: skip
     assert arrow.encode_messages(pa.table(others)) == arrow.encode_messages(pa.table({"exchange": ["e"]}))
 
 

@@ -138,7 +138,10 @@ def test_options_of_writing_that_cannot_be_are_refused(given: dict[str, str], me
 
 
 SECRET = "wJalrXUtn"
-SECRETS = [f"s3://KEY:{SECRET}@b/a", f"s3://KEY:{SECRET}/x@b", f"S3A:/KEY:{SECRET}@b", f"gs://:{SECRET}@b/*"]
+SECRETS = [
+    f"s3://KEY:{SECRET}@b/a", f"s3://KEY:{SECRET}/x@b", f"S3A:/KEY:{SECRET}@b", f"gs://:{SECRET}@b/*",
+    f"s3://KEY:/{SECRET}@b", f"s3://KEY%3a{SECRET}@b", f"fsspec+s3://KEY:{SECRET}%40@b",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", SECRETS)

@@ -20,7 +20,7 @@ from ..options import EncodingOptions
 from .arrays import conforming, memory_of
 
 _MessageEncoder: Any = _backend.load("amqpcodec._columns.encode").MessageEncoder
-_LEAST_LIKENESS = 0.8  # of a name that is misspelt, and not one of another meaning
+_LEAST_LIKENESS = 0.85  # of a name that is misspelt, and not one of another meaning
 TIME = Column("ts_ns", "int64")
 _INDEX_SCHEMA = pa.schema([("offset", pa.int64()), ("length", pa.int64()), ("ts_ns", pa.int64())])
 

@@ -25,8 +25,10 @@ from .tails import last_time
 INDEX_ENDING = ".index.arrow"  # of what `amqpcodec.arrow.StreamWriter` writes beside a stream
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^/]*)(.*)", re.DOTALL)
 _ONE_SLASH = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:/", re.IGNORECASE)
-# A port stands behind a colon, too, and folders may have any name.
-_SECRET = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+[^/@:]*:(?!\d*(?:/|$))[^@]*@", re.DOTALL)
+# A port stands after a colon, too, and folders may have any name.
+_SECRET = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.-]+):/+[^/@:]*?(?::|%3A)(?!\d+(?:/|$))[^@]*@", re.DOTALL | re.IGNORECASE
+)
 _BRACES = re.compile(r"\{([^{}]*)\}")  # the innermost
 _SLASH_IN_BRACES = re.compile(r"\{[^}]*/")
 _WILD = re.compile(r"[*?\[{]")
