@@ -98,6 +98,7 @@ class FrameReader:
         self._contents: dict[int, tuple[int, int | None]] = {}
         self._refused: dict[int, RefusedError] = {}  # of those, what is said once they have come
         self._known, self._taken, self._carrying = _methods_of(session.amqp)
+        self._plain = self._taken - {_OPEN_CHANNEL, _FLOW}  # that may always come where a channel is open
 
     def feed(self, octets: Any) -> None:
         """Take octets of the client."""
@@ -242,7 +243,7 @@ class FrameReader:
             raise _out_of_order(*content)
         state = "open" if channel == self._open else self._connection.channel_state(channel)
         self._open = channel if state == "open" else 0
-        refusal = self._refusal(ids, state, start)
+        refusal = None if state == "open" and ids in self._plain else self._refusal(ids, state, start)
         if ids in self._carrying:
             self._contents[channel] = ids, None
             if refusal is not None:
