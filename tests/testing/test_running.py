@@ -173,8 +173,33 @@ def test_a_broker_that_restarts_is_down_for_a_while(options: dict[str, Any]) -> 
         assert not answers(broker)
 
 
+@pytest.mark.parametrize("after", [0, 30])
+async def test_a_connection_that_is_made_during_a_restart_does_not_wait_for_ever(
+    broker: Broker, after: float
+) -> None:
+    """It ends, or is one of the time after: wherever asyncio stands between accepting it and a transport."""
+    loop = asyncio.get_running_loop()
+    for turns in range(8):
+        with socket.socket() as peer:
+            peer.setblocking(False)
+            await loop.sock_connect(peer, ("127.0.0.1", broker.port))
+            await loop.sock_sendall(peer, amqp.protocol_header())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            broker.restart(after=after)
+            async with asyncio.timeout(2):
+                with suppress(ConnectionError):
+                    while await loop.sock_recv(peer, 65536) and after:
+                        pass
+            broker.clock.advance(after)
+    assert broker.errors == []
+
+
 def test_a_broker_that_is_emptied_is_not_down_any_more(options: dict[str, Any]) -> None:
     with running_broker(**options) as broker:
+        with pytest.raises(ValueError, match="not for -1"):
+            broker.restart(after=-1)
+        assert answers(broker)
         broker.restart(after=30)
         broker.reset()
         assert answers(broker)

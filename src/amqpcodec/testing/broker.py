@@ -160,14 +160,19 @@ class Broker:
             RuntimeError: the broker does not run.
         """
         self._require_running()
+        self._forget_outage()
         self._listener.open(self._context)
 
     @on_the_loop
     def stop_listening(self) -> None:
         """Take no more connections, until `listen`; those that are there stay."""
+        self._forget_outage()
+        self._listener.close()
+
+    def _forget_outage(self) -> None:
         if self._return is not None:
             self._return.cancel()
-        self._listener.close()
+            self._return = None
 
     @on_the_loop
     def restart(self, after: float = 0.0) -> None:
@@ -180,8 +185,11 @@ class Broker:
 
         Raises:
             RuntimeError: the broker does not run.
+            ValueError: seconds are negative.
         """
         self._require_running()
+        if not after >= 0:
+            raise ValueError(f"a broker is down for 0 seconds or more, not for {after!r}")
         self.stop_listening()
         for session in list(self.sessions.values()):
             session.close(*FORCED)
@@ -429,7 +437,9 @@ class Broker:
     # -- what sessions ask
 
     def came(self, session: Session) -> None:
-        """Keep a connection."""
+        """Keep a connection, unless it was accepted just before an outage."""
+        if self._return is not None:
+            session.cut_off()
         self.sessions[session.number] = session
 
     def ended(self, session: Session, error: Exception | None) -> None:

@@ -38,9 +38,10 @@ class Listener:
         """
         if self._socket is not None:
             return
+        loop = asyncio.get_running_loop()
         self._socket = _listening(self.port)
         self.port = int(self._socket.getsockname()[1])
-        self._task = asyncio.get_running_loop().create_task(self._serve(self._socket, context))
+        self._task = loop.create_task(self._serve(self._socket, context))
 
     async def _serve(self, listening: socket.socket, context: SSLContext | None) -> None:
         if listening is not self._socket:
@@ -57,12 +58,19 @@ class Listener:
             await self._task
 
     def close(self) -> None:
-        """Take no more connections; those that are there stay."""
-        if self._server is not None:
-            self._server.close()
-        elif self._socket is not None:
-            self._socket.close()
+        """Take no more connections; those that are there stay, and those that are accepted still come."""
+        listening, server = self._socket, self._server
         self._socket = self._server = None
+        if listening is None:
+            return
+        if server is not None:
+            # Closing the server would leave those open and unheard that asyncio has accepted, but not made.
+            try:
+                server.get_loop().remove_reader(listening)
+            except (NotImplementedError, RuntimeError):  # a loop that accepts in another way, or is closed
+                server.close()
+                return
+        listening.close()
 
 
 def _listening(port: int) -> socket.socket:
