@@ -381,7 +381,7 @@ async def test_a_fault_that_would_never_happen_is_refused(broker: Broker, text: 
         (lambda: late(-1), ValueError, "seconds is -1, and has to be at least 0"),
         (lambda: late(float("nan")), ValueError, "seconds is nan, and has to be at least 0"),
         (lambda: stall(-1), ValueError, "seconds is -1, and has to be at least 0"),
-        (lambda: close_channel(1 << 16), ValueError, "code is 65536, and has to be at least 0, and at most 65535"),
+        (lambda: close_channel(1 << 16), ValueError, "code is 65536, .* 0, and at most 65535"),
         (lambda: close_connection(-1), ValueError, "code is -1, and has to be at least 0, and at most 65535"),
         (lambda: raw("text"), TypeError, "not 'str'"),  # type: ignore[arg-type]
     ],
