@@ -42,6 +42,7 @@ RETURNED = method(1, Basic.Publish("", "none", mandatory=True))
 DECLARE = Queue.Declare(queue="", exclusive=True, passive=True)
 DECLARING = pack(">HHHB", 50, 10, 0, 1) + b"q\0"  # and a table
 FAILED = OPEN + method(1, Queue.Declare(queue="none", passive=True))  # by which the channel is closed
+HEADERS = b"\x20\0\0\0\0\x0b\x01a"  # of properties, with a value of 8 octets
 ACCESS = pack(">HH", 30, 10) + b"\x05/data\x1f"
 
 _CLOSED: dict[str, bytes] = {
@@ -96,6 +97,10 @@ _CLOSED: dict[str, bytes] = {
     "properties beyond their end": PUBLISH + header(0, b"\x80\0\xfftext"),
     "properties that end early": PUBLISH + header(0, bytes(4)),
     "a table in properties that cannot be read": PUBLISH + header(0, b"\x20\0\0\0\0\x05\x01aZzz"),
+    "NaN in properties": PUBLISH + header(0, HEADERS + b"d\x7f\xf8" + bytes(6)),
+    "an infinity in properties, of 32 bits": PUBLISH + header(0, b"\x20\0\0\0\0\x07\x01af\xff\x80\0\0"),
+    "NaN in a list in properties": PUBLISH
+    + header(0, b"\x20\0\0\0\0\x10\x01aA\0\0\0\x09d\x7f\xf8" + bytes(6)),
     "a wrong password": login("PLAIN", b"\0guest\0wrong"),
     "a method before the connection is open": tuned(2047, 131072, 0) + method(1, DECLARE),
     "a close before the connection is open": tuned(2047, 131072, 0) + method(0, Connection.Close(200)),
@@ -119,6 +124,8 @@ _SILENT: dict[str, bytes] = {
     "an unknown method on channel 0": OPEN + frame(METHOD, 0, pack(">HH", 10, 99)),
     "a table with an unknown tag": OPEN + frame(METHOD, 1, DECLARING + b"\0\0\0\x04\x01aZ\0"),
     "a table that ends amid a value": OPEN + frame(METHOD, 1, DECLARING + b"\0\0\0\x05\x01aI\0\0"),
+    "NaN in arguments": OPEN + frame(METHOD, 1, DECLARING + b"\0\0\0\x0b\x01ad\x7f\xf8" + bytes(6)),
+    "an infinity in arguments": OPEN + frame(METHOD, 1, DECLARING + b"\0\0\0\x0b\x01ad\x7f\xf0" + bytes(6)),
     "PLAIN for another user": login("PLAIN", b"other\0guest\0guest"),
     "PLAIN for oneself": login("PLAIN", b"guest\0guest\0guest"),
     "PLAIN of one part": login("PLAIN", b"guest"),

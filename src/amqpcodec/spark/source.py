@@ -123,7 +123,7 @@ class RowReader(Packaged):
 class AmqpReader(RowReader, DataSourceReader):
     """Plans on the driver, reads in the workers.
 
-    Planning looks at the first and last octets of files. A task finds the state where its part begins by itself.
+    Planning looks at the first and last octets of files. A task finds the state before its part by itself.
     """
 
     def __init__(self, options: SparkReadOptions, schema: StructType) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from ..reply_errors import AmqpNotImplemented, AmqpPreconditionFailed
@@ -319,6 +320,15 @@ def expiration(value: str) -> float:
     return milliseconds / 1000
 
 
+def is_finite(value: Any) -> bool:
+    """Return whether there is no NaN and no infinity in a value, which RabbitMQ cannot read."""
+    if isinstance(value, dict):
+        return all(map(is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(is_finite, value))
+    return not isinstance(value, float) or isfinite(value)
+
+
 def comparable(value: Any) -> Any:
     """Return what RabbitMQ compares of a value in a table: equal values are equal, whatever class they have.
 
@@ -344,5 +354,5 @@ def comparable(value: Any) -> Any:
 
 __all__ = [
     "COMPARED", "NEVER", "NotInTestsError", "Settings", "comparable", "consumer_priority", "expiration",
-    "require_same", "require_text", "settings", "shown", "term", "weight", "wire_type",
+    "is_finite", "require_same", "require_text", "settings", "shown", "term", "weight", "wire_type",
 ]  # fmt: skip

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import reply_errors as refused
+from .._generated.codes import INTERNAL_ERROR
 from . import messages as states
+from .arguments import is_finite
 from .messages import Entry, Message
 from .queues import Queue
 from .replies import REPLY_TO
@@ -141,6 +143,9 @@ class Channel:
             where = f"exchange '{exchange.name}' in vhost '{host.name}'"
             raise refused.AmqpAccessRefused(f"cannot publish to internal {where}")
         properties = raw.decoded()
+        if properties.headers and not is_finite(properties.headers):
+            session.close(INTERNAL_ERROR, "INTERNAL_ERROR")
+            return
         if properties.reply_to == REPLY_TO:
             if not self.reply_name:
                 raise refused.AmqpPreconditionFailed("fast reply consumer does not exist")

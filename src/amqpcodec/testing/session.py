@@ -18,6 +18,7 @@ from ..connection import (
 from ..connection.login import credentials
 from ..errors import DecodeError, EncodeError, LocalProtocolError, ReplyError
 from ..reply_errors import AmqpPreconditionFailed
+from .arguments import is_finite
 from .channels import Channel
 from .faults import Sent
 from .methods import ON_ONE_LINE, put_on_one_line
@@ -131,7 +132,9 @@ class Session:
                 self._on_settled(self.channels[number], method, tags)
             case MethodReceived(number, method):
                 self._check_texts(number, method)
-                if number:
+                if not _has_readable_tables(method):
+                    self.hang_up()
+                elif number:
                     self._on_method(number, method)
                 else:
                     self._on_connection_method(method)
@@ -429,6 +432,11 @@ class Session:
         """Take the end of the stream; an error is one of the broker, which it keeps to be seen."""
         self.end()
         self.broker.ended(self, error)
+
+
+def _has_readable_tables(method: Any) -> bool:
+    tables = [each.attribute for each in method.spec.fields if each.type == "table"]
+    return all(is_finite(getattr(method, name)) for name in tables)
 
 
 def named(code: int, text: str) -> str:
