@@ -116,6 +116,7 @@ _ANSWERED: dict[str, bytes] = {
     + RETURNED + header(1) + frame(HEARTBEAT, 0) + frame(BODY, 1, b"y"),
     "close before close-ok": FAILED + method(1, Channel.Close(200), Channel.CloseOk(), Channel.Open()),
     "a method for clients after a channel error": FAILED + method(1, Queue.DeclareOk("q", 0, 0)),
+    "a method of the connection after a channel error": FAILED + method(1, Connection.Close(200)),
     "close amid a content": PUBLISH + method(0, Connection.Close(200)),
 }  # fmt: skip
 _SILENT: dict[str, bytes] = {

@@ -42,6 +42,7 @@ _TUNE_OK = _HANDSHAKE[1]
 _CLOSE, _CLOSE_OK, _UPDATE_SECRET = 0xA0032, 0xA0033, 0xA0046
 _OPENING, _RUNNING = 2, 3  # how many of the handshake have come
 _OPEN_CHANNEL, _FLOW, _PUBLISH = 0x14000A, 0x140014, 0x3C0028
+_CONNECTION = 10
 _ACCESS_REQUEST = 0x1E000A  # the dialects that have confirms lack it
 _ACCESS_REQUEST_OK = b"\0\x1e\0\x0b\0\x01"
 _LAST_CHANGING = 0x1EFFFF  # the methods up to this one change what may follow
@@ -254,7 +255,7 @@ class FrameReader:
             answer = _FRAME.pack(_METHOD, channel, len(_ACCESS_REQUEST_OK)) + _ACCESS_REQUEST_OK
             self._session.send_octets(answer + bytes([_END]))
             return False
-        return refusal is None
+        return refusal is None and ids >> 16 != _CONNECTION  # which comes to a channel that is being closed
 
     def _refusal(self, ids: int, state: str, start: int) -> RefusedError | None:
         """Return what is said of a method on a channel in a state; None where it may come."""
