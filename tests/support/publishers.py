@@ -26,12 +26,12 @@ class RotatingWriter(PacketWriter):
         self._folder, self._octets, self._count = folder, octets, 0
         self._begin()
 
-    def record(self, time_ns: int, octets: bytes, length: int | None = None) -> None:
+    def record(self, time_ns: int, octets: bytes) -> None:
         """Append a packet, to a new file if the last one is full."""
         if self._open.tell() >= self._octets:
             self._open.close()
             self._begin()
-        super().record(time_ns, octets, length)
+        super().record(time_ns, octets)
 
     def close(self) -> None:
         """Close the last file."""
