@@ -427,3 +427,28 @@ def test_the_files_of_a_series_are_one_recording(
     rows = pa.Table.from_batches([*wanted, *session.finish()], session.schema)
     assert parquet.read_table(out).equals(rows) == is_one
     assert (f"{rows.num_rows} rows of messages, and all was read" in said) == is_one
+
+
+def test_captures_made_side_by_side_are_no_recording_whatever_their_names(
+    convert: Convert, out: Path, tmp_path: Path
+) -> None:
+    """Read as one, the second copy would be nothing but packets that are sent again."""
+    copies = [tmp_path / "a_1.pcap", tmp_path / "a_2.pcap"]
+    for copy in copies:
+        copy.write_bytes(BUNNY.read_bytes())
+    said = convert(*copies, out)
+    assert f"{str(copies[0])!r} and others of its series overlap in time, so each is read alone" in said
+    _same(out, _expected(copies, "messages"))
+    assert "overlap" not in convert(*copies, out, "--rotated", "true")
+
+
+@pytest.mark.parametrize(("numbers", "is_said"), [((1, 2, 3), False), ((2, 3, 1), False), ((1, 3, 2), True)])
+def test_an_order_of_times_that_is_not_that_of_names_is_said(
+    numbers: tuple[int, ...], is_said: bool, convert: Convert, out: Path, tmp_path: Path
+) -> None:
+    """A ring begins with its oldest file, which any number may have."""
+    packets = sorted(make.conversations(5).packets, key=lambda packet: packet.time_ns)
+    parts = write_rotated(tmp_path / "set", make.pcap(packets), seed=3, files=3)
+    paths = [part.rename(tmp_path / f"trace_{at:05d}.pcap") for at, part in zip(numbers, parts, strict=True)]
+    said = convert(*paths, out)
+    assert ("read in the order of their times, which is not that of their names" in said) == is_said

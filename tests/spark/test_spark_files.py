@@ -17,8 +17,8 @@ from support.rotations import busy
 
 from amqpcodec import arrow, rabbitmq
 from amqpcodec.capture import ByteSource, read_packets
+from amqpcodec.capture.tails import last_time
 from amqpcodec.spark.files import listed, recognised
-from amqpcodec.spark.tails import last_time
 
 
 @pytest.fixture

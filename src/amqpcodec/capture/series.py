@@ -23,6 +23,8 @@ _TAIL = re.compile(
 )
 _ADDRESS = re.compile(r"(?<!\d)(?<!\d[-_.])\d{1,3}([-_.])\d{1,3}\1\d{1,3}\1\d{1,3}$")
 _COUNTED = re.compile(r"(?<=[a-z])\d+$", re.IGNORECASE)  # `trace7`: tcpdump, of a name without an ending
+# What two files may have in common: a part of the shorter, a part of the longer, or nanoseconds.
+_OF_SHORTER, _OF_LONGER, _JITTER = 1 / 2, 1 / 10, 10e6
 _NUMBER_FIRST = re.compile(r"\d{5,}[-_. ](\d{14})(?!\d)")
 
 
@@ -64,6 +66,18 @@ def natural(name: str) -> list[tuple[str, int]]:
 def serials(name: str) -> list[int]:
     """Return the numbers in a name that are no times, in order."""
     return [int(number) for number in re.findall(r"\d+", _ANY_TIME.sub(" ", uncompressed(name)))]
+
+
+def may_overlap(length: float, following: float) -> float:
+    """Return how much two files that count on may have in common, if one recorder wrote both.
+
+    Clocks are set back, and packets are not always in order. Captures made side by side have more in common.
+
+    Args:
+        length, following: nanoseconds from the first packet of each file to its last.
+    """
+    shorter, longer = sorted((length, following))
+    return max(shorter * _OF_SHORTER, longer * _OF_LONGER, _JITTER)
 
 
 def _by_pattern(name: str, pattern: str) -> str:

@@ -10,12 +10,14 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from select import select
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from ..capture import ByteSource, CaptureError
 from ..capture.container import first_time
-from ..capture.series import natural, series
+from ..capture.series import may_overlap, natural, series, uncompressed
+from ..capture.tails import last_time
 from ..options import AMQP_PORT
 from . import output
 from .parsing import nearest
@@ -75,15 +77,29 @@ class Recording:
                 yield file
 
 
+class _Span(NamedTuple):
+    """A file of a series, with the times of its first and last packet in nanoseconds."""
+
+    name: str
+    begin: int
+    end: int
+
+    def is_beside(self, following: _Span) -> bool:
+        """Return whether two files have more in common than those that one recorder wrote in turn."""
+        allowed = may_overlap(self.end - self.begin, following.end - following.begin)
+        return self.end - following.begin > allowed
+
+
 def recordings(names: Iterable[str], rotated: str, pattern: str | None) -> list[Recording]:
     """Return the recordings that names and patterns mean: the files of a series, in the order of their times.
 
     A file that is named again begins another recording. A pipe is one of its own, since it cannot be read
-    twice.
+    twice. Files that only look like a series, since they were recorded side by side, are each one of their
+    own; that is said. So is an order of times that is not that of the names.
 
     Args:
         names: of files, and patterns.
-        rotated, pattern: as for `series`.
+        rotated, pattern: as for `series`. Files that a pattern or ``"true"`` puts together stay so.
 
     Raises:
         ValueError: a file of a series cannot be opened or read; the text names it.
@@ -95,19 +111,39 @@ def recordings(names: Iterable[str], rotated: str, pattern: str | None) -> list[
         of = name if own else series(os.path.normpath(name).replace(os.sep, "/"), rotated, pattern)
         found.setdefault((of, seen[name]), []).append(name)
         seen[name] += 1
-    return [Recording(_in_order(each)) for each in found.values()]
+    by_names_alone = rotated == "auto" and pattern is None
+    return [each for names in found.values() for each in _of_series(names, by_names_alone)]
 
 
-def _in_order(names: list[str]) -> list[str]:
-    """Files of a series by the times of their first packets, and their names where times do not differ."""
-    times = {}
-    for name in names if len(names) > 1 else ():
-        try:
-            with open_file(name) as file:
-                times[name] = first_time(ByteSource(file)) or 0
-        except OSError as error:
-            raise ValueError(f"{name!r}: {unreadable(error)}") from error
-    return sorted(names, key=lambda name: (times.get(name), natural(name)))
+def _of_series(names: list[str], by_names_alone: bool) -> list[Recording]:
+    """Return the files of a series as one recording, or each as one where they were recorded side by side."""
+    if len(names) == 1:
+        return [Recording(names)]
+    spans = sorted(map(_span, names), key=lambda span: (span.begin, natural(span.name)))
+    ordered = [span.name for span in spans]
+    if by_names_alone and (beside := [one for one, other in pairwise(spans) if one.is_beside(other)]):
+        output.complain(
+            f"{beside[0].name!r} and others of its series overlap in time, so each is read alone; "
+            "--rotated true takes them as one recording"
+        )
+        return [Recording([name]) for name in names]
+    by_names = sorted(names, key=natural)
+    first = by_names.index(ordered[0])  # a ring begins anywhere
+    if by_names[first:] + by_names[:first] != ordered:
+        shown = Recording(ordered).shown()
+        output.complain(f"{shown}: read in the order of their times, which is not that of their names")
+    return [Recording(ordered)]
+
+
+def _span(name: str) -> _Span:
+    try:
+        with open_file(name) as file:
+            begin = first_time(ByteSource(file)) or 0
+            file.seek(0)
+            end = None if uncompressed(name) != name else last_time(file, os.path.getsize(name))
+    except OSError as error:
+        raise ValueError(f"{name!r}: {unreadable(error)}") from error
+    return _Span(name, begin, begin if end is None else max(begin, end))
 
 
 def is_read(out: str, names: Iterable[str]) -> bool:

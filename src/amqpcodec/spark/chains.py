@@ -16,15 +16,15 @@ from math import inf
 from operator import methodcaller
 from typing import NamedTuple
 
-from ..capture.series import natural, serials
+from ..capture.series import may_overlap, natural, serials
 from .files import File, side_by_side
 
 _SHOWN = 8  # names in a warning
 _CLOSE = 10  # a pause so many times as long as another may be its rival
 # How much two files may have in common where one follows the other by their times: a part of the shorter one.
 _BY_TIME = 1 / 100
-# And where it follows by their numbers: a part of the shorter, a part of the longer, or nanoseconds.
-_OF_SHORTER, _OF_LONGER, _JITTER = 1 / 2, 1 / 10, 10e6
+# Two files that are cut, and have no more than this part of the shorter one in common, are named.
+_TOLD = 1 / 2
 
 
 class UnstitchedWarning(UserWarning):
@@ -89,8 +89,7 @@ class _Span:
         """Return whether times allow that a file follows whose number is one more."""
         if self.end is None:
             return self.begin <= following.begin
-        lengths = [self.length] if following.end is None else sorted([self.length, following.length])
-        common = max(lengths[0] * _OF_SHORTER, lengths[-1] * _OF_LONGER, _JITTER)
+        common = may_overlap(self.length, self.length if following.end is None else following.length)
         return -common <= self.pause(following) <= longest
 
     def stitch(self, following: _Span) -> None:
@@ -244,8 +243,8 @@ def _cut(spans: Sequence[_Span], numbered: Iterable[tuple[_Span, _Span]], longes
     pairs += [pair for pair in pairwise(spans) if pair[0].end is None]
     last = _Ends(span for span in spans if span.behind is None)
     for span in spans:
-        near = last.until(span.begin + span.length / 2, since=span.begin) if span.before is None else []
-        pairs += [(one, span) for one in near if one.overlaps(span, _OF_SHORTER)]
+        near = last.until(span.begin + span.length * _TOLD, since=span.begin) if span.before is None else []
+        pairs += [(one, span) for one in near if one.overlaps(span, _TOLD)]
     cut = [(one, span) for one, span in pairs if one.behind is None and span.before is None]
     return {span for pair in cut if not _is_ring(*pair) for span in pair}
 

@@ -19,8 +19,8 @@ from ..capture import ByteSource, read_packets
 from ..capture.container import first_time
 from ..capture.pcap import MAGICS
 from ..capture.pcapng import SECTION_HEADER
+from ..capture.tails import last_time
 from .progress import shown
-from .tails import last_time
 
 INDEX_ENDING = ".index.arrow"  # of what `amqpcodec.arrow.StreamWriter` writes beside a stream
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^/]*)(.*)", re.DOTALL)

@@ -8,10 +8,11 @@ from io import BytesIO
 from struct import Struct
 from typing import BinaryIO
 
-from ..capture import MAX_RECORD, ByteSource, CaptureError, Packet
-from ..capture.container import container, packet_reader
-from ..capture.pcap import HEADER_SIZE, NS, RECORD_SIZE, PcapReader
-from ..capture.pcapng import PcapngReader
+from .container import MAX_RECORD, container, packet_reader
+from .model import CaptureError, Packet
+from .pcap import HEADER_SIZE, NS, RECORD_SIZE, PcapReader
+from .pcapng import PcapngReader
+from .source import ByteSource
 
 TAIL = 1 << 20  # octets at the end that are looked at
 _SHORTER = (1 << 14, 1 << 17)  # that are looked at before: mostly they do, and there may be very many files
