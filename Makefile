@@ -206,7 +206,7 @@ spec: .venv/installed
 
 # Compiles what has changed; a missing compiler is an error here, since the tests run both builds.
 build: .venv/installed
-	@echo "Compiling what has changed; all of it takes two minutes on four cores, and warnings of the compiler are shown"
+	@echo "Compiling what has changed; all of it takes three minutes of CPU, on all cores, and warnings of the compiler are shown"
 	@AMQPCODEC_BUILD=require $(PYTHON) setup.py -q build_ext --inplace
 
 .venv/installed: pyproject.toml

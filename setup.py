@@ -157,7 +157,7 @@ def modules():
             say_pure(reason)
         return [], reason if name == "cpython" else None
     if not any(STAGE.rglob("*.c")):  # the first run, of which Cython alone takes a minute
-        tell_terminal("amqpcodec: compiling, which takes about two minutes on four cores")
+        tell_terminal("amqpcodec: compiling, which takes about three minutes of CPU, on all cores")
     # Read by path: the package itself is not installed yet.
     build = runpy.run_path("src/amqpcodec/_build.py")
     return build["extensions"]("amqpcodec", source=Path("src"), stage=STAGE), None

@@ -277,7 +277,7 @@ def test_a_terminal_shows_once_how_long_compiling_takes(
         MODE="auto", STAGE=tmp_path, obstacle=lambda: None, runpy=SimpleNamespace(run_path=lambda _: build)
     )
     modules()
-    said = "amqpcodec: compiling, which takes about two minutes on four cores\n"
+    said = "amqpcodec: compiling, which takes about three minutes of CPU, on all cores\n"
     assert terminal.read_text(encoding="utf-8") == said
     terminal.unlink()
     modules()
