@@ -320,6 +320,10 @@ def expiration(value: str) -> float:
     return milliseconds / 1000
 
 
+# Octets of every float or double, with its tag, that is no finite number; and of a text now and then.
+MAY_BE_INFINITE = re.compile(rb"d[\x7f\xff][\xf0-\xff]|f[\x7f\xff][\x80-\xff]", re.DOTALL)
+
+
 def is_finite(value: Any) -> bool:
     """Return whether there is no NaN and no infinity in a value, which RabbitMQ cannot read."""
     if isinstance(value, dict):
@@ -353,6 +357,20 @@ def comparable(value: Any) -> Any:
 
 
 __all__ = [
-    "COMPARED", "NEVER", "NotInTestsError", "Settings", "comparable", "consumer_priority", "expiration",
-    "is_finite", "require_same", "require_text", "settings", "shown", "term", "weight", "wire_type",
+    "COMPARED",
+    "MAY_BE_INFINITE",
+    "NEVER",
+    "NotInTestsError",
+    "Settings",
+    "comparable",
+    "consumer_priority",
+    "expiration",
+    "is_finite",
+    "require_same",
+    "require_text",
+    "settings",
+    "shown",
+    "term",
+    "weight",
+    "wire_type",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import reply_errors as refused
 from .._generated.codes import INTERNAL_ERROR
 from . import messages as states
-from .arguments import is_finite
+from .arguments import MAY_BE_INFINITE, is_finite
 from .messages import Entry, Message
 from .queues import Queue
 from .replies import REPLY_TO
@@ -143,7 +143,7 @@ class Channel:
             where = f"exchange '{exchange.name}' in vhost '{host.name}'"
             raise refused.AmqpAccessRefused(f"cannot publish to internal {where}")
         properties = raw.decoded()
-        if properties.headers and not is_finite(properties.headers):
+        if MAY_BE_INFINITE.search(raw.octets) and not is_finite(properties.headers):
             session.close(INTERNAL_ERROR, "INTERNAL_ERROR")
             return
         if properties.reply_to == REPLY_TO:

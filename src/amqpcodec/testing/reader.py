@@ -7,7 +7,7 @@ frames, at the numbers of methods, and at what has to follow what.
 from __future__ import annotations
 
 from functools import cache
-from struct import Struct
+from struct import Struct, error
 from typing import TYPE_CHECKING, Any
 
 from .._generated.codes import (
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _FRAME = Struct(">BHI")  # type, channel, octets of the payload
 _HEADER = Struct(">HHQ")  # class, weight, octets of the body
 _IDS = Struct(">I")
+_METHOD_FRAME = Struct(">BHII")  # type, channel, octets of the payload, ids
+_HEADER_FRAME = Struct(">BHIHHQ")  # the same, and the content header
 _TUNING = Struct(">HIH")
 _METHOD, _CONTENT_HEADER, _BODY, _HEARTBEAT = 1, 2, 3, 8
 _END = 0xCE
@@ -145,6 +147,9 @@ class FrameReader:
         self._open = 0
         self._state = self._connection.state
         while len(octets) - at >= _FRAME.size:
+            if self._open and (end := self._message_end(at)):
+                at = end
+                continue
             kind, channel, size = _FRAME.unpack_from(octets, at)
             start = at + _FRAME.size
             end = start + size
@@ -173,6 +178,32 @@ class FrameReader:
             if is_alone:
                 break
         return at
+
+    def _message_end(self, at: int) -> int:
+        """Return where a whole message ends that is published on the open channel; 0 to have frames judged.
+
+        Most of what a busy client sends is such messages, with the body in one frame.
+        """
+        octets, channel, largest = self._octets, self._open, self._largest
+        try:
+            kind, number, size, ids = _METHOD_FRAME.unpack_from(octets, at)
+            if ids != _PUBLISH or (kind, number) != (_METHOD, channel) or self._refused or self._contents:
+                return 0
+            header = at + _FRAME.size + size + 1
+            kind, number, header_size, class_id, weight, length = _HEADER_FRAME.unpack_from(octets, header)
+            body = header + _FRAME.size + header_size + 1
+            if (kind, number, class_id, weight) != (_CONTENT_HEADER, channel, _PUBLISH >> 16, 0):
+                return 0
+            end = body + _FRAME.size + length + 1
+            is_whole = (
+                _FRAME.unpack_from(octets, body) == (_BODY, channel, length)
+                and header_size >= _HEADER.size
+                and max(size, header_size, length) <= largest
+                and octets[header - 1] == octets[body - 1] == octets[end - 1] == _END
+            )
+        except (error, IndexError):  # more has to come
+            return 0
+        return end if is_whole and length <= self._most else 0
 
     # -- what may go on
 
