@@ -1,4 +1,4 @@
-"""What a broker ends connections for is given up after some ends; all else goes on."""
+"""A client gives up a message that ends its connections, after some ends; all else goes on."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ async def left_at_once(deliveries: Consumer) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"tables": "raw"}, {"properties": "raw"}], ids=str)
 async def test_leaving_a_consumer_of_a_stream_returns_nothing(world: World, options: dict[str, Any]) -> None:
-    """What asks for an offset is a stream: an acknowledgement takes nothing from it."""
+    """A consumer that asks for an offset reads a stream: an acknowledgement takes nothing from it."""
     of_stream = world.amqp.BasicProperties(headers={"x-stream-offset": 7})
 
     def consume(received: Received) -> None:

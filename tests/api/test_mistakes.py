@@ -310,7 +310,7 @@ async def reading(url: str, hook: Any) -> None:
 def names(
     impl: Implementation, amqp: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> dict[str, Any]:
-    """What the tables speak of, of each build in turn."""
+    """Return the objects that the tables speak of, of each build in turn."""
     made = _backend.load("amqpcodec.connection.machine", impl.name).Connection
     for module in (connecting, broker):
         monkeypatch.setattr(module, "Connection", made)

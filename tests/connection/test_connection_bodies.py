@@ -53,7 +53,7 @@ def test_a_server_that_is_not_strict_takes_frames_of_eight_octets_more(
 
 
 def delivered(impl: Implementation, size: int, cut: int, body: bytes = b"body", **options: Any) -> list[Any]:
-    """What becomes of a message whose content header is a frame of so many octets, in pieces."""
+    """Return the outcome of a message whose content header is a frame of so many octets, in pieces."""
     role = options.pop("role", "client")
     pair = Pair(impl, client={"frame_max": 4096, **options}, server=options).opened()
     amqp = pair.amqp

@@ -1,4 +1,4 @@
-"""What comes on a channel after the peer has closed it is ignored and counted.
+"""Frames on a channel that the peer has closed are ignored and counted.
 
 RabbitMQ sends deliveries after its own channel.close. It may do so until the channel is open again.
 """

@@ -1,4 +1,4 @@
-"""What is asked of a broker about direct replies, arguments of declarations, and when messages are routed."""
+"""Probes of direct replies, of arguments of declarations, and of when messages are routed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a broker about properties, dead letters, and how messages are delivered and settled.
+"""Probes of properties, of dead letters, and of how messages are delivered and settled.
 
 Tables of values, and of the one thing that is asked with each.
 """

@@ -1,4 +1,4 @@
-"""What is asked of a broker by octets that no client of this package would send."""
+"""Probes by octets that no client of this package would send."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def test_a_broker_that_does_not_run_takes_no_connections(options: dict[str, Any]
 
 
 def test_a_client_of_another_loop_goes_on_after_a_restart(options: dict[str, Any]) -> None:
-    """What it has acknowledged does not come again."""
+    """A message that it has acknowledged does not come again."""
 
     async def work(broker: Broker) -> None:
         async with Client(broker.url, backoff=Backoff(first=0.01)) as client:
