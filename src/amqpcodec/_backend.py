@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 
@@ -40,7 +39,7 @@ def _warn_of_what_failed() -> None:
             reason = file.read()
     except OSError:
         return
-    with suppress(Warning):  # a program that makes warnings errors still starts
+    try:  # noqa: SIM105, contextlib takes a twentieth of an import
         warnings.warn(
             "amqpcodec runs its pure build, which is many times slower, since the installation could not "
             f"compile it: {reason}. Where there are a C compiler and the headers of Python (Debian: "
@@ -49,6 +48,8 @@ def _warn_of_what_failed() -> None:
             RuntimeWarning,
             stacklevel=5,
         )
+    except RuntimeWarning:  # a program that makes warnings errors still starts
+        pass
 
 
 IMPL = _choose()
