@@ -429,13 +429,14 @@ def test_the_files_of_a_series_are_one_recording(
     assert (f"{rows.num_rows} rows of messages, and all was read" in said) == is_one
 
 
+@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress)], ids=["plain", "gzip"])
 def test_captures_made_side_by_side_are_no_recording_whatever_their_names(
-    convert: Convert, out: Path, tmp_path: Path
+    ending: str, pack: Callable[[bytes], bytes], convert: Convert, out: Path, tmp_path: Path
 ) -> None:
     """Read as one, the second copy would be nothing but packets that are sent again."""
-    copies = [tmp_path / "a_1.pcap", tmp_path / "a_2.pcap"]
+    copies = [tmp_path / f"a_1.pcap{ending}", tmp_path / f"a_2.pcap{ending}"]
     for copy in copies:
-        copy.write_bytes(BUNNY.read_bytes())
+        copy.write_bytes(pack(BUNNY.read_bytes()))
     said = convert(*copies, out)
     assert f"{str(copies[0])!r} and others of its series overlap in time, so each is read alone" in said
     _same(out, _expected(copies, "messages"))

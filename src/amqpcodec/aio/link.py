@@ -234,9 +234,8 @@ class Link:
         late = TimeoutError("the broker has not answered connection.close in time")
         try:
             if seconds > 0:
-                await in_time(
-                    self.stream.close(), seconds, late
-                )  # wait_for of Python 3.11 drops a cancellation
+                # wait_for of Python 3.11 drops a cancellation.
+                await in_time(self.stream.close(), seconds, late)
             else:
                 self.drop(ConnectionLostError("the connection is closed"))
         except TimeoutError as error:

@@ -78,14 +78,19 @@ class Recording:
 
 
 class _Span(NamedTuple):
-    """A file of a series, with the times of its first and last packet in nanoseconds."""
+    """A file of a series, with the times of its first and last packet in nanoseconds.
+
+    The last one is None where it is not known without reading all of the file, since that is compressed.
+    """
 
     name: str
     begin: int
-    end: int
+    end: int | None
 
     def is_beside(self, following: _Span) -> bool:
         """Return whether two files have more in common than those that one recorder wrote in turn."""
+        if self.end is None or following.end is None:
+            return self.begin == following.begin
         allowed = may_overlap(self.end - self.begin, following.end - following.begin)
         return self.end - following.begin > allowed
 
@@ -143,7 +148,7 @@ def _span(name: str) -> _Span:
             end = None if uncompressed(name) != name else last_time(file, os.path.getsize(name))
     except OSError as error:
         raise ValueError(f"{name!r}: {unreadable(error)}") from error
-    return _Span(name, begin, begin if end is None else max(begin, end))
+    return _Span(name, begin, None if end is None else max(begin, end))
 
 
 def is_read(out: str, names: Iterable[str]) -> bool:
