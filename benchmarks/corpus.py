@@ -295,6 +295,20 @@ def start_frames(count: int) -> list[FrameValues]:
     return [("method", 0, "connection.start", (0, 9, SERVER_PROPERTIES, MECHANISMS, LOCALES))] * count
 
 
+DECLARE: dict[str, Any] = {"queue": "orders.eu", "durable": True, "arguments": {"x-queue-type": "quorum"}}
+
+
+def declare_stream(count: int) -> bytes:
+    """queue.declare of a quorum queue, `count` times."""
+    return bytes(_wire.encode_method(CHANNEL, _wire.QueueDeclare(**DECLARE))) * count
+
+
+def declare_frames(count: int) -> list[FrameValues]:
+    """The frames of `declare_stream`, as Python values."""
+    values = (0, DECLARE["queue"], False, True, False, False, False, DECLARE["arguments"])
+    return [("method", CHANNEL, "queue.declare", values)] * count
+
+
 def tables() -> dict[str, dict[str, Any]]:
     """Field tables by the name of their work item; only kinds of values that every library can write."""
     mixed = {

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cache
 
 import corpus
+import guard_slow
 from bench_consumers import CHUNK
 from bench_forwarding import forwarding, publishes
 from checks import drain
@@ -116,6 +117,7 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
         "encode basic.ack, tag of 64 bits": repeated(lambda: ours.ack((1 << 63) + 5, False)),
         "encode header, time as a number": repeated(lambda: ours.amqp.encode_header(1, sent, 0)),
         "encode table 10 mixed": repeated(lambda: ours.encode_table(table)),
+        **guard_slow.items(ours, BLOCK),
     }
 
 
