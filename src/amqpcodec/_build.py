@@ -28,7 +28,7 @@ _ABSTRACT = re.compile(r"^(class \w+)\(Mapping\[.*\]\):", re.MULTILINE)
 # Short strings are lent to the writer: threads write the same ones, and counting them would hold those up.
 _LENT = re.compile(r"\bwriter\.shortstr\((self\.\w+)")
 # Texts of which a .pxd has the constants as C constants, and the functions as C functions.
-_ALSO_IN_C = ("wire", "constants", "content_order")
+_ALSO_IN_C = ("wire", "constants", "content_order", "tuples")
 # For every module. A .pyx or .pxd that wants C's division says so itself: texts of both builds keep Python's.
 _DIRECTIVES = {
     "language_level": 3,

@@ -475,7 +475,7 @@ def test_a_derived_method_is_judged_as_its_base(impl: Implementation) -> None:
 @pytest.mark.parametrize("reach", [1, 0], ids=["one at a time", "nothing left"])
 def test_acknowledging_the_oldest_costs_the_same_however_many_wait(impl: Implementation, reach: int) -> None:
     def seconds(count: int) -> float:
-        tags = load("amqpcodec.connection.tags", impl.name).Tags()
+        tags = load("amqpcodec.connection.channel", impl.name).Tags()
         for _ in range(count):
             tags.count()
         if not reach:
@@ -490,7 +490,7 @@ def test_acknowledging_the_oldest_costs_the_same_however_many_wait(impl: Impleme
 
 
 def test_numbers_settled_in_any_order_and_taken_back_stay_in_order(impl: Implementation) -> None:
-    tags = load("amqpcodec.connection.tags", impl.name).Tags()
+    tags = load("amqpcodec.connection.channel", impl.name).Tags()
     waiting: list[int] = []
     random = Random(1)
     for _ in range(3000):

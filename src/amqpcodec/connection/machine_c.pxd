@@ -2,12 +2,10 @@ cimport cython
 
 from .constants cimport *
 from .channel_c cimport Channel
-from .handshake_c cimport Handshake
 from .outbox_c cimport Outbox
 from .receiving_c cimport Receiver
 from .rules_c cimport Rule
-from .state_c cimport State
-from .timers_c cimport Timers
+from .state_c cimport Handshake, State, Timers
 
 
 cdef class Connection:

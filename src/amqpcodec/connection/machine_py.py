@@ -26,14 +26,11 @@ from .constants import (
     START,
     TUNE_OK,
 )
-from .contents_py import ContentReader
-from .handshake_py import FRAME_MIN_SIZE, Handshake
 from .limits import ConnectionLimits
 from .outbox_py import Outbox
-from .receiving_py import Receiver
+from .receiving_py import ContentReader, Receiver
 from .rules_py import ROLES, Rule
-from .state_py import State
-from .timers_py import NEVER, Timers
+from .state_py import FRAME_MIN_SIZE, NEVER, Handshake, State, Timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 cimport cython
 
 from .._kernel.encoder_c cimport Encoder
-from .timers_c cimport Timers
+from .state_c cimport Timers
 
 
 @cython.final

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .._kernel.encoder_py import Encoder
-    from .timers_py import Timers
+    from .state_py import Timers
 
 PIECES_FROM = 65536  # octets of a body from which on it is not copied
 

@@ -2,8 +2,32 @@ cimport cython
 
 from .constants cimport *
 from .channel_c cimport Channel
-from .handshake_c cimport Handshake
 from .rules_c cimport Rule
+
+
+@cython.final
+cdef class Handshake:
+    cdef public int phase
+    cdef readonly object channel_max
+    cdef readonly object frame_max
+    cdef readonly object heartbeat
+    cdef readonly object tune
+    cdef public object largest
+
+    cdef object _tune_fault(self, object name, object answer, object offer, object least)
+
+
+@cython.final
+cdef class Timers:
+    cdef object _clock
+    cdef double _received_at
+    cdef double _sent_at
+    cdef readonly int heartbeat
+    cdef public double handshake_ends
+    cdef public double close_ends
+
+    cpdef int received(self) except -1
+    cpdef int sent(self) except -1
 
 
 @cython.final

@@ -6,7 +6,7 @@ A method is judged by `fault`, whoever sends it, so that one set of rules serves
 
 from __future__ import annotations
 
-from .._generated.codes import CHANNEL_ERROR, COMMAND_INVALID
+from .._generated.codes import CHANNEL_ERROR, COMMAND_INVALID, NOT_ALLOWED
 from .._typing import TYPE_CHECKING, Any
 from .channel_py import Channel
 from .constants import (
@@ -15,23 +15,195 @@ from .constants import (
     CHANNEL_OPENING,
     CLOSE,
     CLOSE_OK,
+    GREETING,
     HANDSHAKE,
     LEAVING,
+    LOGIN,
     OPEN_CHANNEL,
+    OPEN_REQUEST,
     OPENING,
     OVER,
     RUNNING,
+    SECURE_OK,
     SERVER,
     START,
+    START_OK,
+    TUNE_OK,
 )
 from .events import Outstanding
-from .handshake_py import Handshake
 from .refusals import Refusal
 from .rules_py import ROLES, Rule, classes_of, rules_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .._kernel.dialect_py import Dialect
     from .limits import ConnectionLimits
+
+
+FRAME_MIN_SIZE = 4096
+
+# Where a method of the handshake is in place, and what follows it, the same for the two sides.
+_STEPS = {
+    "connection.start": (START, START_OK),
+    "connection.start-ok": (START_OK, LOGIN),
+    "connection.secure": (LOGIN, SECURE_OK),
+    "connection.secure-ok": (SECURE_OK, LOGIN),
+    "connection.tune": (LOGIN, TUNE_OK),
+    "connection.tune-ok": (TUNE_OK, OPEN_REQUEST),
+    "connection.open": (OPEN_REQUEST, OPENING),
+    "connection.open-ok": (OPENING, RUNNING),
+    "connection.redirect": (OPENING, OPENING),
+}
+NEVER = float("inf")
+
+
+class Handshake:
+    """Where the handshake stands: from the protocol header to an open connection.
+
+    Attributes:
+        phase: one of `constants`.
+        channel_max: what this side wishes, then what is agreed; 0 for no limit.
+        frame_max, heartbeat: likewise.
+        tune: the connection.tune that was sent or has come.
+        largest: octets of the largest frame that this side has sent before tuning.
+    """
+
+    __slots__ = ("channel_max", "frame_max", "heartbeat", "largest", "phase", "tune")
+
+    def __init__(self, channel_max: int, frame_max: int, heartbeat: int) -> None:
+        self.phase = GREETING
+        self.channel_max = channel_max
+        self.frame_max = frame_max
+        self.heartbeat = heartbeat
+        self.tune: Any = None
+        self.largest = 0
+
+    def fault(self, rule: Rule, method: Any) -> Refusal | None:
+        """Why a method of the handshake is out of place, or None."""
+        if _STEPS[rule.name][0] != self.phase:
+            return Refusal(COMMAND_INVALID, f"{rule.name} does not belong here")
+        if rule.name == "connection.tune" and 0 < method.frame_max < FRAME_MIN_SIZE:
+            text = (
+                f"connection.tune of the server has frame-max {method.frame_max}, lower than {FRAME_MIN_SIZE}"
+            )
+            return Refusal(NOT_ALLOWED, text)
+        if rule.name == "connection.tune-ok":
+            return self._tune_fault("channel-max", method.channel_max, self.tune.channel_max, 1) or (
+                self._tune_fault("frame-max", method.frame_max, self.tune.frame_max, FRAME_MIN_SIZE)
+            )
+        return None
+
+    def _tune_fault(self, name: str, answer: int, offer: int, least: int) -> Refusal | None:
+        """A client may lower what it is offered. 0 stands for no limit, so it is higher than any offer."""
+        if answer and answer < least:
+            return Refusal(NOT_ALLOWED, f"negotiated {name} {answer} is lower than {least}")
+        if offer and (not answer or answer > offer):
+            shown = answer or "without limit"
+            return Refusal(NOT_ALLOWED, f"negotiated {name} {shown} is higher than {offer}")
+        return None
+
+    def end_text(self) -> str:
+        """Return what the end of the peer's octets without a close means."""
+        text = "the peer has ended the stream without connection.close"
+        if self.phase in (LOGIN, SECURE_OK) and self.largest > FRAME_MIN_SIZE:
+            text += f", after a frame of {self.largest} octets: before tuning it may take no more than 4096"
+        return text
+
+    def apply(self, rule: Rule, method: Any) -> None:
+        """A method of the handshake has passed."""
+        self.phase = _STEPS[rule.name][1]
+        if rule.name == "connection.tune":
+            self.tune = method
+        elif rule.name == "connection.tune-ok":
+            self.channel_max = method.channel_max
+            self.frame_max = method.frame_max
+            self.heartbeat = method.heartbeat
+
+    def answer(self) -> tuple[int, int, int]:
+        """Return a client's answer to connection.tune: channel-max, frame-max and heartbeat.
+
+        0 is the highest of limits, and the lowest of heartbeats: a client that wants none has none.
+        """
+        tune = self.tune
+        return (
+            _lower(tune.channel_max, self.channel_max),
+            _lower(tune.frame_max, self.frame_max),
+            _lower(tune.heartbeat, self.heartbeat) if self.heartbeat else 0,
+        )
+
+
+def _lower(one: int, other: int) -> int:
+    """The lower of two limits, of which 0 is none."""
+    return min(one, other) if one and other else one or other
+
+
+class Timers:
+    """The deadlines of one connection, in seconds of its clock.
+
+    Heartbeats (0-9-1 section 4.2.7): each side sends at least one frame in an interval, and takes the peer to
+    be gone after two intervals without an octet. This side sends after half an interval, as brokers do.
+
+    Attributes:
+        heartbeat: the interval agreed; 0 for none.
+        handshake_ends: when the handshake has taken too long.
+        close_ends: when the answer to a close has taken too long.
+    """
+
+    __slots__ = ("_clock", "_received_at", "_sent_at", "close_ends", "handshake_ends", "heartbeat")
+
+    def __init__(self, clock: Callable[[], float], handshake_seconds: float) -> None:
+        now = clock()
+        self._clock = clock
+        self._received_at = now
+        self._sent_at = now
+        self.heartbeat = 0
+        self.handshake_ends = now + handshake_seconds
+        self.close_ends = NEVER
+
+    def received(self) -> None:
+        """Octets have come."""
+        if self.heartbeat:
+            self._received_at = self._clock()
+
+    def sent(self) -> None:
+        """Octets go."""
+        if self.heartbeat:
+            self._sent_at = self._clock()
+
+    def start_heartbeats(self, interval: int) -> None:
+        """The handshake has agreed on an interval."""
+        self.heartbeat = interval
+        self._received_at = self._sent_at = self._clock()
+
+    def start_close(self, seconds: float) -> None:
+        """A close was sent."""
+        self.handshake_ends = NEVER
+        self.close_ends = self._clock() + seconds
+
+    def stop(self) -> None:
+        """The connection is over."""
+        self.heartbeat = 0
+        self.handshake_ends = self.close_ends = NEVER
+
+    @property
+    def peer_gone_at(self) -> float:
+        """When the peer is taken to be gone."""
+        return self._received_at + 2 * self.heartbeat if self.heartbeat else NEVER
+
+    @property
+    def heartbeat_at(self) -> float:
+        """When a heartbeat is to be sent."""
+        return self._sent_at + self.heartbeat / 2 if self.heartbeat else NEVER
+
+    def heartbeat_queued(self, now: float) -> None:
+        """A heartbeat goes to what is sent next."""
+        self._sent_at = now
+
+    @property
+    def next(self) -> float:
+        """The next deadline."""
+        return min(self.handshake_ends, self.close_ends, self.peer_gone_at, self.heartbeat_at)
 
 
 class State:
@@ -250,4 +422,4 @@ class State:
         return self.zero.fault(sender, rule, method)
 
 
-__all__ = ["State"]
+__all__ = ["FRAME_MIN_SIZE", "NEVER", "Handshake", "State", "Timers"]
