@@ -235,6 +235,7 @@ clean:
 include benchmarks/bench.mk
 bench bench-ci bench-ci-accept bench-c bench-client-layer bench-client-peers bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-guard bench-guard-accept bench-peers bench-profile bench-budgets bench-report: build .venv/bench
 bench-against: build
+bench-build: .venv/installed
 
 include fuzz/fuzz.mk
 fuzz-long test-asan lint-c leaks soak: build

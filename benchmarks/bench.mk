@@ -5,7 +5,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-against bench-ci bench-ci-accept bench-c bench-client-layer bench-client-peers bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-steps bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-recording bench-budgets
+.PHONY: bench bench-against bench-ci bench-ci-accept bench-c bench-client-layer bench-client-peers bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-steps bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-recording bench-budgets bench-build
 
 # The codec beside other libraries. All in one process and one run; what is missing is named at the end. The shortest
 # time of BENCH_RUNS runs is stored, item by item.
@@ -116,6 +116,10 @@ bench-peers:
 	CELERY_ENABLE_SPEEDUPS=1 $(BENCH_BUILDER)/bin/python -m pip install -q --upgrade --no-binary amqp \
 		--no-build-isolation --target $(BENCH_PYAMQP_CYTHON) amqp
 
-# What the package costs besides time, against benchmarks/budgets.toml: sizes, memory, import, build.
+# What the package costs besides time, against benchmarks/budgets.toml: lines, sizes, memory, import, build.
 bench-budgets:
 	$(PYTHON) benchmarks/budgets.py
+
+# A build from scratch alone, of what is committed: seconds of CPU and of the clock, octets of C, of the wheel and installed.
+bench-build:
+	$(PYTHON) benchmarks/budgets.py build

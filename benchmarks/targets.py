@@ -164,7 +164,7 @@ def _wheel(results: Results) -> Iterator[Verdict]:
     size = results.budgets.get("wheel, octets")
     yield _at_most("wheel", "at most 2.95 MB", size and size / MB, 2.95, " MB")
     seconds = results.budgets.get("build, CPU s")
-    yield _at_most("build from source, on all cores together", "at most 50 CPU s", seconds, 50, " s")
+    yield _at_most("build from source, on all cores together", "at most 100 CPU s", seconds, 100, " s")
 
 
 def column_verdicts(results: Results) -> Iterator[Verdict]:

@@ -16,9 +16,8 @@ from libc.string cimport memcmp
 from .._kernel.framing cimport MORE, UNKNOWN_TYPE, WHOLE, WRONG_END, FrameStatus, frame_at
 from .._kernel.octets cimport u16, u32
 from .._kernel.wire cimport BODY, METHOD, OVERHEAD
-from ..capture.consumer_c cimport TAKEN, OctetConsumer
 from ..capture.direction_state_c cimport NO_NUMBER, DirectionState, Mark
-from ..capture.scanner_c cimport Scanner
+from ..capture.scanner_c cimport TAKEN, OctetConsumer, Scanner
 from ..capture.streams_c cimport StreamTracker
 from .buffers_c cimport NO_MEMORY, Columns, Table, put_int64, put_octets
 from .cells_c cimport (

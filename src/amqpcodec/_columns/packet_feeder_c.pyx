@@ -6,9 +6,9 @@ cimport cython
 from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MAX
 
-from ..capture.consumer_c cimport NOWHERE, TAKEN, OctetConsumer
 from ..capture.direction_state_c cimport NO_NUMBER
 from ..capture.headers cimport Headers
+from ..capture.scanner_c cimport NOWHERE, TAKEN, OctetConsumer
 from ..capture.streams_c cimport StreamTracker
 from .buffers_c cimport Columns
 from .cells_c cimport Origin, Position, Targets, add_packet, aim, name_file, name_origin

@@ -1,8 +1,40 @@
-from .consumer_c cimport OctetConsumer
 from .flowtable_c cimport Entry, FlowTable
 from .headers cimport Headers
 from .readahead_c cimport ReadAhead
 from .streams_c cimport StreamTracker
+
+
+cdef enum:
+    # What `OctetConsumer.octets` returns.
+    TAKEN
+    PAUSE  # taken, and the consumer wants to be settled before there are more
+    REFUSED  # not taken: the scanner passes them as an event
+
+
+cdef extern from *:
+    const long long NOWHERE "INT64_MIN"  # the offset of a segment, if it is not known
+
+
+cdef class OctetConsumer:
+    cdef bint every_segment  # whether it receives segments in place of octets
+    cdef bint locked  # whether it needs the global lock for most of them, and is called with it
+
+    cdef void *state_of(self, object connection, int direction) except? NULL
+    cdef int octets(
+        self,
+        void *state,
+        const unsigned char *octets,
+        Py_ssize_t size,
+        long long offset,
+        long long packet,
+        long long time_ns,
+    ) except -1 nogil
+    cdef int segment(
+        self, void *state, const Headers *headers, long long offset, long long packet, long long time_ns
+    ) except -1 nogil
+    cdef int feed_segment(self, object segment, StreamTracker tracker) except -1
+    cdef int event(self, object event) except -1
+    cdef int settle(self) except -1
 
 
 cdef enum Outcome:

@@ -12,7 +12,6 @@ from libc.stdint cimport uint32_t
 from libc.stdlib cimport free, realloc
 
 from .._kernel.octets cimport u16, u32
-from .consumer_c cimport NOWHERE, PAUSE, REFUSED, TAKEN, OctetConsumer
 from .flowtable_c cimport Entry, FlowTable
 from .headers cimport FOREIGN, TCP, Headers, Layer, read_headers
 from .readahead_c cimport ReadAhead
@@ -141,6 +140,59 @@ cdef inline void advance(Reassembler own, long long length) noexcept nogil:
     """`Reassembler.add` for octets that are next in order, where nothing waits."""
     own._next += length
     own._leading = False
+
+
+cdef class OctetConsumer:
+    """Receives what a scanner finds; the order of all calls is that of the recording.
+
+    `state_of` returns the consumer's state of a direction, or NULL if its octets are to come as events only. It
+    returns the same state for each call. The state is used until `event` has received the `Close` of that
+    direction.
+
+    `octets` receives the next octets of a direction: `offset` is their offset in its stream, `packet` and
+    `time_ns` are those of their packet. They stay valid until `settle` has returned. It returns TAKEN, PAUSE
+    or REFUSED.
+
+    With `every_segment`, `segment` receives each segment of a direction in place of octets: its headers where
+    they lie, and the offset of its payload in the stream, or NOWHERE. It returns TAKEN or PAUSE.
+
+    With `locked`, both are called with the global lock: taking it for each would cost more than they do.
+
+    `feed_segment` feeds the tracker with a segment that takes the slow path, and receives the events.
+
+    `event` receives a `Data`, `Gap`, `Close` or `Fault`. `settle` is called whenever the octets received before
+    become invalid, and at the end.
+    """
+
+    cdef void *state_of(self, object connection, int direction) except? NULL:
+        return NULL
+
+    cdef int octets(
+        self,
+        void *state,
+        const unsigned char *octets,
+        Py_ssize_t size,
+        long long offset,
+        long long packet,
+        long long time_ns,
+    ) except -1 nogil:
+        return REFUSED
+
+    cdef int segment(
+        self, void *state, const Headers *headers, long long offset, long long packet, long long time_ns
+    ) except -1 nogil:
+        return TAKEN
+
+    cdef int feed_segment(self, object segment, StreamTracker tracker) except -1:
+        for event in tracker.feed(segment):
+            self.event(event)
+        return 0
+
+    cdef int event(self, object event) except -1:
+        raise NotImplementedError
+
+    cdef int settle(self) except -1:
+        return 0
 
 
 cdef class Scanner:
