@@ -11,11 +11,11 @@ from collections.abc import Callable
 from importlib import import_module
 from struct import Struct
 
-from .._kernel.guards_c import is_own
 from .._kernel.wire import OVERHEAD
 from .._typing import Any
 from ._before import REPLACED
 from ._fast_c import Counts
+from ._guards_c import is_own
 from ._patches import Options, Patch, PatchPlan
 
 GET_FRAME = "aiormq.connection.FrameReceiver.get_frame"

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from importlib import import_module
 from struct import Struct
 
-from .._kernel.guards_c import is_own
 from .._kernel.wire import BODY, HEADER, METHOD, OVERHEAD
 from .._typing import Any
 from ._before import REPLACED
 from ._fast_c import Counts
+from ._guards_c import is_own
 from ._patches import Options, Patch, PatchPlan
 
 READ_BUFFER = "amqpstorm.connection.Connection._read_buffer"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .._kernel.guards_c import is_own
 from .._typing import Any
+from ._guards_c import is_own
 from ._patches import Patch, _held, _label
 
 REPLACED = "was replaced before"

@@ -14,18 +14,18 @@ from importlib.util import find_spec
 from types import FunctionType, ModuleType
 
 from .._kernel import fields as field_kinds
-from .._kernel.fields_c import RecordLayout
-from .._kernel.guards_c import Guards, ModuleGuard, TypeGuard
-from .._kernel.peer_writer_c import PeerRules
 from .._kernel.reader_c import ReaderRules
 from .._typing import Any
 from ..limits import Limits
 from ._before import REPLACED, note, untouched
 from ._facts import Record, characters, differing, known_records, live, records
 from ._fast_c import Counts
+from ._fields_c import RecordLayout
+from ._guards_c import Guards, ModuleGuard, TypeGuard
 from ._looked_up import Expected, guards
 from ._pamqp_c import Codec, PeerClass
 from ._patches import Options, Patch, PatchPlan
+from ._peer_writer_c import PeerRules
 from ._relied import class_names
 from ._rules import pamqp_profile
 from ._unreadable import expected, pamqp_writers

@@ -9,13 +9,13 @@ from time import monotonic
 
 from .._backend import load
 from .._kernel import fields as field_kinds
-from .._kernel.guards_c import Guards
 from .._kernel.wire import BODY, HEADER, HEARTBEAT, METHOD
 from .._typing import Any
 from ..limits import Limits
 from . import _facts
 from ._before import REPLACED, note, untouched
 from ._fast_c import Counts
+from ._guards_c import Guards
 from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
 from ._relied import class_names
@@ -115,7 +115,7 @@ def _codec(
     return load("amqpcodec.compat._pika", "c").Codec(
         rules_of(reading, False, Limits(table_depth=_DEPTH), False),
         rules_of(reading, False, Limits(), False, True) if options.tolerant else None,
-        load("amqpcodec._kernel.peer_writer", "c").PeerRules(writing, False, _DEPTH),
+        load("amqpcodec.compat._peer_writer", "c").PeerRules(writing, False, _DEPTH),
         {index: layout for index, layout in layouts.items() if index & 0xFFFF},
         next((layout for index, layout in layouts.items() if not index & 0xFFFF), None),
         frames,
@@ -148,7 +148,7 @@ def _frame_layout(cls: type | None, others: tuple[str, ...]) -> Any:
     if cls is None:
         return None
     names = ("frame_type", "channel_number", *others)
-    layout = load("amqpcodec._kernel.fields", "c").RecordLayout
+    layout = load("amqpcodec.compat._fields", "c").RecordLayout
     return layout(cls, [(name, _OWN, None) for name in names], ("_marshal",))
 
 
