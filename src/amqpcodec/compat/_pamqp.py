@@ -17,8 +17,8 @@ from .._kernel import fields as field_kinds
 from .._kernel.reader_c import ReaderRules
 from .._typing import Any
 from ..limits import Limits
-from ._before import REPLACED, note, untouched
-from ._facts import Record, characters, differing, known_records, live, records
+from ._before import REPLACED, note, own_classes, untouched
+from ._facts import Record, characters, known_records, records
 from ._fast_c import Counts
 from ._fields_c import RecordLayout
 from ._guards_c import Guards, ModuleGuard, TypeGuard
@@ -26,7 +26,6 @@ from ._looked_up import Expected, guards
 from ._pamqp_c import Codec, PeerClass
 from ._patches import Options, Patch, PatchPlan
 from ._peer_writer_c import PeerRules
-from ._relied import class_names
 from ._rules import pamqp_profile
 from ._unreadable import expected, pamqp_writers
 
@@ -57,15 +56,13 @@ def plan(options: Options) -> PatchPlan:
     """Everything that is replaced in pamqp as it is imported, and known."""
     counts = Counts()
     rules = options.known.rules
-    facts = known_records("pamqp", {name: rules[name] for name in class_names("pamqp") if name in rules})
-    stock = differing("pamqp", facts)
-    stock.update({record.name: record.leave for record in facts.values() if record.leave})
+    facts = known_records("pamqp", rules)
+    stock = {record.name: record.leave for record in facts.values() if record.leave}
     if rules.get("pamqp.frame.unmarshal") == "3.2" and sys.version_info >= (3, 12):
         stock["Basic.Properties"] = "warns of each timestamp"
-    classes = live("pamqp", facts)
     served = {
         name: _peer_class(facts[name], cls, rules.get("pamqp.frame.unmarshal", ""))
-        for name, cls in classes.items()
+        for name, cls in own_classes(stock, "pamqp", facts).items()
         if name not in stock
     }
     for name in [name for name, peer_class in served.items() if peer_class.layout.replaced]:

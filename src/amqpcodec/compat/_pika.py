@@ -12,13 +12,12 @@ from .._kernel import fields as field_kinds
 from .._kernel.wire import BODY, HEADER, HEARTBEAT, METHOD
 from .._typing import Any
 from ..limits import Limits
-from . import _facts
-from ._before import REPLACED, note, untouched
+from ._before import REPLACED, note, own_classes, untouched
+from ._facts import REQUIRED, Record, known_records
 from ._fast_c import Counts
 from ._guards_c import Guards
 from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
-from ._relied import class_names
 from ._rules import pika_profile
 from ._unreadable import expected, pika_writers
 
@@ -78,14 +77,14 @@ def plan(options: Options) -> PatchPlan:
         return PatchPlan((), Counts(), {})
     frame = import_module("pika.frame")
     compiled: Any = load("amqpcodec.compat._pika", "c")
-    facts = _facts.known_records("pika", {name: rules[name] for name in class_names("pika") if name in rules})
-    stock = _facts.differing("pika", facts)
+    stock: dict[str, str] = {}
+    layouts = _layouts(known_records("pika", rules), stock)
     frames = [_frame_layout(getattr(frame, name, None), others) for name, _, others in _FRAMES]
     writers = list(pika_writers()) if options.tolerant else []
     looking = [import_module(f"pika.{name}") for name in ("data", "frame", "spec")]
     guarding = Guards(guards(looking, (), expected(writers)))
     note(stock, (guarding, *filter(None, frames)))
-    codec = _codec(options, facts, stock, frames, guarding)
+    codec = _codec(options, layouts, frames, guarding)
     decode_frame = compiled.fast_decode_frame(codec)
     patches = [Patch(frame, "decode_frame", decode_frame)] if DECODE in rules else []
     for layout, (name, kind, _) in zip(frames, _FRAMES, strict=True):
@@ -98,18 +97,11 @@ def plan(options: Options) -> PatchPlan:
     return PatchPlan(untouched(stock, patches), codec.counts, stock)
 
 
-def _codec(
-    options: Options,
-    facts: Mapping[str, _facts.Record],
-    stock: dict[str, str],
-    frames: list[Any],
-    guarding: Any,
-) -> Any:
+def _codec(options: Options, layouts: Mapping[int, Any], frames: list[Any], guarding: Any) -> Any:
     """Return the state that the functions share."""
     rules = options.known.rules
     known = [rules.get(name) for name in _FUNCTIONS]
     reading, writing = (pika_profile(str(each or next(filter(None, known)))) for each in known[:2])
-    layouts = _layouts(facts, stock)
     exceptions = import_module("pika.exceptions")
     rules_of = load("amqpcodec._kernel.reader", "c").ReaderRules
     return load("amqpcodec.compat._pika", "c").Codec(
@@ -125,19 +117,17 @@ def _codec(
     )
 
 
-def _layouts(records: Mapping[str, _facts.Record], stock: dict[str, str]) -> dict[int, Any]:
+def _layouts(records: Mapping[str, Record], stock: dict[str, str]) -> dict[int, Any]:
     """How the classes of methods and properties are filled and read, by index."""
     layout = load("amqpcodec.compat._pika", "c").ClassLayout
-    classes = _facts.live("pika", records)
     layouts = {
-        record.name: layout(
-            classes[record.name],
-            [(field.name, _KINDS[field.kind], None) for field in record.fields],
-            record.index,
-            all(field.default is not _facts.REQUIRED for field in record.fields),
+        name: layout(
+            cls,
+            [(field.name, _KINDS[field.kind], None) for field in records[name].fields],
+            records[name].index,
+            all(field.default is not REQUIRED for field in records[name].fields),
         )
-        for record in records.values()
-        if record.name not in stock
+        for name, cls in own_classes(stock, "pika", records).items()
     }
     stock.update({name: REPLACED for name, made in layouts.items() if made.replaced})
     return {records[name].index: made for name, made in layouts.items() if name not in stock}
