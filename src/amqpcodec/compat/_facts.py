@@ -10,10 +10,23 @@ from collections.abc import Mapping
 from functools import cache
 
 from .._generated import peers
+from .._kernel import fields
 from .._typing import Any, NamedTuple
 
 REQUIRED = ...
 """The default of an argument that has none."""
+
+KINDS = {
+    "bit": fields.BIT_FIELD,
+    "octet": fields.OCTET_FIELD,
+    "short": fields.SHORT_FIELD,
+    "long": fields.LONG_FIELD,
+    "shortstr": fields.SHORTSTR_FIELD,
+    "table": fields.TABLE_FIELD,
+}
+"""How fields of these wire types are read and written, whatever the library."""
+
+_OWN = 0  # of none of these kinds
 
 
 class Check(NamedTuple):
@@ -81,6 +94,11 @@ class Formats(NamedTuple):
 
     methods: dict[int, str]
     properties: tuple[tuple[str, str], ...]
+
+
+def attributes(*names: str) -> list[tuple[str, int, None]]:
+    """Return fields for `RecordLayout` that compiled code reads and writes itself."""
+    return [(name, _OWN, None) for name in names]
 
 
 def known_records(peer: str, rules: Mapping[str, str]) -> dict[str, Record]:

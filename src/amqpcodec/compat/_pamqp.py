@@ -18,7 +18,7 @@ from .._kernel.reader_c import ReaderRules
 from .._typing import Any
 from ..limits import Limits
 from ._before import REPLACED, note, own_classes, untouched
-from ._facts import Record, characters, known_records, records
+from ._facts import KINDS, Record, attributes, characters, known_records, records
 from ._fast_c import Counts
 from ._fields_c import RecordLayout
 from ._guards_c import Guards, ModuleGuard, TypeGuard
@@ -35,19 +35,12 @@ _FLAG_WORDS = 64
 
 _OLDER = ("3.2", "3.3")
 
-_KINDS = {
-    "bit": field_kinds.BIT_FIELD,
-    "octet": field_kinds.OCTET_FIELD,
-    "short": field_kinds.SHORT_FIELD,
-    "long": field_kinds.LONG_FIELD,
+_KINDS = KINDS | {
     "longlong": field_kinds.SIGNED_LONGLONG_FIELD,
-    "shortstr": field_kinds.SHORTSTR_FIELD,
     "longstr": field_kinds.TEXT_OR_OCTETS_FIELD,
-    "table": field_kinds.TABLE_FIELD,
     "timestamp": field_kinds.SHORT_TIME_FIELD,
 }
 _PEER_CLASSES: dict[tuple[type, str], Any] = {}
-_OWN = 0  # the C code reads and writes it itself
 _OF_METHODS = ("marshal", "unmarshal", "validate", "amqp_type", "index")
 _OF_PROPERTIES = ("marshal", "unmarshal", "validate", "amqp_type", "flags", "encode_property")
 
@@ -180,10 +173,13 @@ def _codec(
 ) -> Any:
     body, header, heartbeat = (import_module(f"pamqp.{name}") for name in ("body", "header", "heartbeat"))
     reading, writing = map(pamqp_profile, rules)
-    attributes = [(name, _OWN, None) for name in ("class_id", "weight", "body_size", "properties")]
     frames = (
-        RecordLayout(header.ContentHeader, attributes, ("marshal", "unmarshal", "_get_flags")),
-        RecordLayout(body.ContentBody, [("value", _OWN, None)], ("marshal", "unmarshal")),
+        RecordLayout(
+            header.ContentHeader,
+            attributes("class_id", "weight", "body_size", "properties"),
+            ("marshal", "unmarshal", "_get_flags"),
+        ),
+        RecordLayout(body.ContentBody, attributes("value"), ("marshal", "unmarshal")),
     )
     note(stock, frames)
     for patch in hardening:
