@@ -46,8 +46,7 @@ _DIRECTIVES = {
 _LEVELS = {"_kernel": ["-O3", "-fno-plt"], "_columns": ["-O3", "-fno-plt"], "connection": ["-O2", "-fno-plt"]}
 # Modules of these folders that have no inner loop either: they make classes, look after them, or hold facts.
 _WITHOUT_LOOPS = (
-    "constructors_c", "dialect_c", "fields_c", "guards_c", "lock_c", "rawproperties_c", "readers_c",
-    "sharing_c", "tables_c",
+    "constructors_c", "dialect_c", "lock_c", "rawproperties_c", "readers_c", "sharing_c", "tables_c",
 )  # fmt: skip
 _ELSEWHERE = ["-Os"]
 # Points-to analysis is 40% of gcc's time in such modules, and makes them no smaller.

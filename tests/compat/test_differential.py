@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.compat.compare import PEERS, given_mismatches, random_mismatches, unexpected
+from support.compat.compare import PEERS, edge_mismatches, given_mismatches, random_mismatches, unexpected
 from support.compat.differences import DIFFERENCES, Difference
 from support.compat.engine import Pair, brief, pair, play
 
@@ -34,6 +34,11 @@ def _none_of(found: Iterator[Any]) -> None:
 @needs_compiled
 def test_stock_and_accelerated_read_given_octets_alike(peers: Pair) -> None:
     _none_of(unexpected(given_mismatches(peers), peers.stock.package))
+
+
+@needs_compiled
+def test_stock_and_accelerated_take_and_refuse_alike_what_is_on_the_edge(peers: Pair) -> None:
+    _none_of(unexpected(edge_mismatches(peers), peers.stock.package))
 
 
 @needs_compiled

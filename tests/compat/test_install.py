@@ -208,12 +208,12 @@ def test_what_is_not_known_stays_and_is_named_and_is_an_error_where_that_is_aske
 
 @replaces
 def test_a_plan_that_fails_leaves_the_library_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def differing(peer: str, facts: object) -> dict[str, str]:
+    def own_classes(stock: object, peer: str, facts: object) -> dict[str, type]:
         raise OSError("no such luck")
 
     from amqpcodec.compat import _pamqp
 
-    monkeypatch.setattr(_pamqp, "differing", differing)
+    monkeypatch.setattr(_pamqp, "own_classes", own_classes)
     with pytest.warns(RuntimeWarning, match=r"^pamqp\.frame stays as it is: OSError: no such luck$"):
         compat.install("pamqp")
     try:

@@ -59,13 +59,62 @@ def test_a_function_replaced_before_is_called_and_named(
         alone = list(calls)
         loops = library == "pika"
         with compat.installed(library, loops=loops) as given:
-            calls.clear()  # of trying out what there is
+            calls.clear()
             use()
             assert getattr(owner, name) is replacing or name in ("loads", "dumps")
         assert calls == alone != []
     assert "was replaced before" in given[library].stock.values()
     with compat.installed(library, loops=loops) as given:
         assert "was replaced before" not in given[library].stock.values()
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("pamqp.commands:Basic.Publish.index", 7),
+        ("pamqp.commands:Basic.Publish._exchange", "longstr"),
+        ("pamqp.commands:Basic.Publish.__init__.__defaults__", (0, "", "", False, 0)),
+        ("pamqp.commands:Basic.Publish", None),
+        ("pamqp.commands:Basic.Properties.flags", {}),
+        ("pika.spec:Basic.Reject.INDEX", 7),
+        ("pika.spec:Tx.Commit", None),
+    ],
+)
+def test_a_class_in_which_data_were_changed_before_stays(
+    monkeypatch: pytest.MonkeyPatch, path: str, value: Any
+) -> None:
+    library = path.partition(".")[0]
+    pytest.importorskip(library)
+    owner, name = owner_of(path)
+    monkeypatch.setattr(owner, name, value)
+    with compat.installed(library) as given:
+        left = {each for each, reason in given[library].stock.items() if reason == "was replaced before"}
+        assert left == {".".join(path.partition(":")[2].split(".")[:2])}
+
+
+@pytest.mark.parametrize("path", ["pamqp.commands:Basic.Publish", "pika.spec:Basic.Reject"])
+def test_a_class_that_a_class_of_somebody_else_stands_for_stays(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    library = path.partition(".")[0]
+    pytest.importorskip(library)
+    owner, name = owner_of(path)
+    monkeypatch.setattr(owner, name, type(name, (getattr(owner, name),), {"__slots__": ()}))
+    with compat.installed(library) as given:
+        assert given[library].stock[f"Basic.{name}"] == "was replaced before"
+
+
+@pytest.mark.parametrize("table", ["pamqp.commands:INDEX_MAPPING", "pika.spec:methods", "pika.spec:props"])
+def test_a_class_in_whose_place_its_index_leads_to_another_stays(
+    monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    library = table.partition(".")[0]
+    pytest.importorskip(library)
+    owner, name = owner_of(table)
+    ((index, cls), (_, other)) = [*getattr(owner, name).items(), (0, int)][:2]
+    monkeypatch.setitem(getattr(owner, name), index, other)
+    with compat.installed(library) as given:
+        assert given[library].stock[cls.__qualname__] == "was replaced before"
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

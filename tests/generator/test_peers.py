@@ -35,10 +35,10 @@ def peers(tmp_path: Path) -> Path:
         ("pika", 'peer = "pika"', "peer = [", "spec/peers/pika.toml: not TOML: "),
         ("pika", 'peer = "pika"', "", "spec/peers/pika.toml: peer is missing"),
         ("pika", "[names]", "[nmaes]", "spec/peers/pika.toml: unknown key 'nmaes'"),
-        ("pika", "locale =", "locael =", "spec/peers/pika.toml: defaults: nothing is meant by 'locael'"),
+        ("pamqp", "locale =", "locael =", "spec/peers/pamqp.toml: defaults: nothing is meant by 'locael'"),
         ("pika", 'dialect = "rabbitmq', 'dialect = "carrot', "unknown dialect 'carrot"),
         ("pika", 'access = "amqp-0-9"', 'acess = "amqp-0-9"', "amqp-0-9 has no class acess"),
-        ("pika", 'ticket = "0"', 'ticket = "O"', "'O' is not a value"),
+        ("pamqp", 'ticket = "0"', 'ticket = "O"', "'O' is not a value"),
         ("pamqp", "{ falsy =", "{ flasy =", "unknown coercion 'flasy'"),
         ("pamqp", "{ length = 127 }", "{ size = 127 }", "unknown check 'size'"),
         ("pamqp", '[release."3.3".coercions]', '[release."3.3".coercion]', "unknown key 'coercion'"),
@@ -59,12 +59,12 @@ def test_a_slip_is_an_error_that_names_it(
 
 
 def test_the_most_special_entry_holds(peers: Path, dialects: list[Dialect]) -> None:
-    text = (peers / "pika.toml").read_text(encoding="utf-8")
-    (peers / "pika.toml").write_text(
+    text = (peers / "pamqp.toml").read_text(encoding="utf-8")
+    (peers / "pamqp.toml").write_text(
         text.replace('"type:bit" = "False"', '"type:bit" = "True"\nnowait = "7"'), encoding="utf-8"
     )
-    (pika,) = [peer for peer in load_peers(peers.parent.parent, dialects) if peer.name == "pika"]
-    classes = {cls.name: cls for cls in pika.classes["1.4"]}
+    (pamqp,) = [peer for peer in load_peers(peers.parent.parent, dialects) if peer.name == "pamqp"]
+    classes = {cls.name: cls for cls in pamqp.classes["4.0"]}
     declare = {field.name: field.default for field in classes["Queue.Declare"].fields}
     assert (declare["durable"], declare["nowait"], declare["arguments"]) == (True, 7, None)
     assert [field.default for field in classes["Channel.Flow"].fields] == [None]

@@ -1,4 +1,4 @@
-"""The facts of other libraries as tables, which `amqpcodec.compat` compares with the live classes."""
+"""The facts of other libraries as tables, by which `amqpcodec.compat` fills and reads their classes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def render_peers(peers: list[Peer]) -> str:
         "",
         "A class is its name, its index, why it is left to the library (or nothing), and its fields. A field",
         "is its name, wire type, default, which values the constructor replaces and by what, and checks:",
-        "kind, operand and whether None passes. The end of a field that replaces and checks nothing is left",
-        "out. Older rules have only the classes that differ.",
+        "kind, operand and whether None passes. The end of a field that has neither of these is left out,",
+        "a default of None with it. Older rules have only the classes that differ.",
         '"""',
         "",
         "from amqpcodec._typing import Any",
@@ -60,7 +60,9 @@ def _emit_class(code: Code, cls: PeerClass) -> None:
 
 def _field(field: PeerField) -> str:
     """Return a field as far as it says something; `compat._facts.Field` has the defaults of the rest."""
-    parts = [string(field.name), string(field.kind), _value(field.default)]
+    parts = [string(field.name), string(field.kind)]
+    if field.default is not None or field.coerce or field.checks:
+        parts.append(_value(field.default))
     if field.coerce or field.checks:
         parts += [string(field.coerce), _value(field.instead)]
     if field.checks:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 from importlib import import_module
 
-from .._kernel.guards_c import Guards, ModuleGuard, TypeGuard
 from .._typing import Any
 from ._aio_pika_c import Messages
 from ._before import REPLACED, note, untouched
 from ._fast_c import Counts
+from ._guards_c import Guards, ModuleGuard, TypeGuard
 from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
 

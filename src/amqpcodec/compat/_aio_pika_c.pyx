@@ -13,8 +13,8 @@ from cpython.object cimport Py_TYPE, PyObject, PyTypeObject
 from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport uint64_t
 
-from .._kernel.guards_c cimport NO_VERSION, Guards, type_version
 from ._fast_c cimport Counts, FastFunction, call_original, count_of, fast_function
+from ._guards_c cimport NO_VERSION, Guards, type_version
 from ._lookup cimport look_up
 
 cdef enum:

@@ -11,8 +11,6 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from importlib import import_module
 
-from .._kernel.guards_c import Guards, TypeGuard
-from .._kernel.peer_writer_c import PeerRules
 from .._kernel.reader_c import ReaderRules
 from .._kernel.readers_c import ReaderPool
 from .._typing import Any, NamedTuple
@@ -22,8 +20,10 @@ from ._amqp_frames_c import Dispatch, Framing
 from ._before import note, untouched
 from ._facts import formats
 from ._fast_c import Counts
+from ._guards_c import Guards, TypeGuard
 from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
+from ._peer_writer_c import PeerRules
 from ._relied import AMQP_READING
 from ._rules import amqp_profile
 from ._unreadable import amqp_writers, expected

@@ -1,11 +1,11 @@
 from cpython.object cimport PyObject
 
-from .._kernel.fields_c cimport RecordLayout
-from .._kernel.guards_c cimport Guards, TypeGuard
 from .._kernel.reader_c cimport Reader
 from .._kernel.readers_c cimport ReaderPool
 from .._kernel.writer_c cimport Writer, WriterRules
 from ._fast_c cimport Counts, FastFunction
+from ._fields_c cimport RecordLayout
+from ._guards_c cimport Guards, TypeGuard
 
 cdef enum:
     MOST_LETTERS = 32

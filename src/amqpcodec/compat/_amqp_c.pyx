@@ -17,13 +17,13 @@ from cpython.ref cimport Py_INCREF
 from .._kernel.fields cimport (
     BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TEXT_FIELD,
 )
-from .._kernel.guards_c cimport Guards
 from .._kernel.layout_c cimport call_init, set_slot, slot
 from .._kernel.octets cimport put16
-from .._kernel.peer_writer_c cimport put_field
 from .._kernel.values import Declined
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
+from ._guards_c cimport Guards
 from ._lookup cimport look_up
+from ._peer_writer_c cimport put_field
 
 cdef extern from "Python.h":
     ctypedef object (*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)

@@ -17,7 +17,6 @@ from cpython.unicode cimport PyUnicode_AsUTF8String
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
-from .._kernel.guards_c cimport Guards
 from .._kernel.octets cimport u16, u32, u64
 from .._kernel.reader_c cimport Reader
 from .._kernel.wire cimport BODY, HEADER, HEARTBEAT, METHOD, OVERHEAD
@@ -27,9 +26,10 @@ from ._amqp_c cimport (
     CHUNKS, CONTENT, FRAME_ARGS, FRAME_METHOD, PROPERTIES, READY, RECEIVED, SIZE, Codec, Messages, index_of, stands_for,
     unwrapped,
 )
-from ._fast_c cimport FastFunction, call_original, count_of, fast_function
-from ._lookup cimport look_up
 from ._amqp_loops_c cimport look_at_once, read_ahead
+from ._fast_c cimport FastFunction, call_original, count_of, fast_function
+from ._guards_c cimport Guards
+from ._lookup cimport look_up
 
 cdef enum:
     MOST_CONTENT_METHODS = 8

@@ -19,10 +19,10 @@ from types import BuiltinMethodType
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 
-from .._kernel.guards_c cimport TypeGuard
 from .._kernel.octets cimport u16, u32
 from .._kernel.wire cimport ENVELOPE_SIZE, FRAME_END, OVERHEAD
 from ._fast_c cimport FastFunction, call_original, count_of, fast_call, fast_function
+from ._guards_c cimport TypeGuard
 
 cdef extern from *:
     """

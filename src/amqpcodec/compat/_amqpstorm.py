@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from struct import Struct
 
-from .._kernel.guards_c import is_own
-from .._kernel.wire import BODY, HEADER, METHOD, OVERHEAD
+from .._kernel.wire import BODY, HEADER, METHOD
 from .._typing import Any
 from ._before import REPLACED
-from ._fast_c import Counts
+from ._fast_c import Counts, frame_end
+from ._guards_c import is_own
 from ._patches import Options, Patch, PatchPlan
 
 READ_BUFFER = "amqpstorm.connection.Connection._read_buffer"
 
-_SIZE = Struct(">I").unpack_from  # of a frame's payload, at its fourth octet
 _CONTENT_FRAMES = (METHOD, HEADER, BODY)
 _OWN = ("_read_buffer", "_handle_amqp_frame")
 """Methods whose work the replacement does."""
@@ -54,11 +52,8 @@ def _replacing(stock: Any) -> Callable[..., Any]:
             or "_handle_amqp_frame" in vars(self)
         ):
             return stock(self, data_in)
-        begin, size = 0, len(data_in)
-        while size - begin >= OVERHEAD:
-            end = begin + OVERHEAD + _SIZE(data_in, begin + 3)[0]
-            if end > size:
-                break
+        begin = 0
+        while end := frame_end(data_in, begin):
             try:
                 _, channel_id, frame_in = frames.unmarshal(data_in[begin:end])
             except Exception:

@@ -7,7 +7,11 @@ pickled, and that it becomes a method of the instance it is looked up on.
 
 from types import FunctionType, MethodType
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
+
+from .._kernel.octets cimport u32
+from .._kernel.wire cimport OVERHEAD
 
 cdef extern from *:
     """
@@ -91,6 +95,24 @@ cdef object call_original(
 cdef Py_ssize_t count_of(size_t nargsf) noexcept:
     """How many arguments are given by position."""
     return PyVectorcall_NARGS(nargsf)
+
+
+def frame_end(octets, Py_ssize_t begin):
+    """Return the end of a frame by what its envelope says; 0 if not all of it is there.
+
+    Args:
+        octets: bytes, or a bytearray.
+        begin: offset of the frame.
+    """
+    cdef Py_buffer there
+    cdef Py_ssize_t end = 0
+    PyObject_GetBuffer(octets, &there, PyBUF_SIMPLE)
+    if there.len - begin >= OVERHEAD:
+        end = begin + OVERHEAD + <Py_ssize_t>u32(<const unsigned char *>there.buf + begin + 3)
+    if end > there.len:
+        end = 0
+    PyBuffer_Release(&there)
+    return end
 
 
 cdef FastFunction _some = FastFunction.__new__(FastFunction)

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 
-from .._kernel.guards_c import ModuleGuard
 from .._typing import Any, NamedTuple
+from ._guards_c import ModuleGuard
 
 _BUILT_IN = frozenset(vars(builtins))
 

@@ -14,19 +14,18 @@ from importlib.util import find_spec
 from types import FunctionType, ModuleType
 
 from .._kernel import fields as field_kinds
-from .._kernel.fields_c import RecordLayout
-from .._kernel.guards_c import Guards, ModuleGuard, TypeGuard
-from .._kernel.peer_writer_c import PeerRules
 from .._kernel.reader_c import ReaderRules
 from .._typing import Any
 from ..limits import Limits
-from ._before import REPLACED, note, untouched
-from ._facts import Record, characters, differing, known_records, live, records
+from ._before import REPLACED, note, own_classes, untouched
+from ._facts import KINDS, Record, attributes, characters, known_records, records
 from ._fast_c import Counts
+from ._fields_c import RecordLayout
+from ._guards_c import Guards, ModuleGuard, TypeGuard
 from ._looked_up import Expected, guards
 from ._pamqp_c import Codec, PeerClass
 from ._patches import Options, Patch, PatchPlan
-from ._relied import class_names
+from ._peer_writer_c import PeerRules
 from ._rules import pamqp_profile
 from ._unreadable import expected, pamqp_writers
 
@@ -36,19 +35,12 @@ _FLAG_WORDS = 64
 
 _OLDER = ("3.2", "3.3")
 
-_KINDS = {
-    "bit": field_kinds.BIT_FIELD,
-    "octet": field_kinds.OCTET_FIELD,
-    "short": field_kinds.SHORT_FIELD,
-    "long": field_kinds.LONG_FIELD,
+_KINDS = KINDS | {
     "longlong": field_kinds.SIGNED_LONGLONG_FIELD,
-    "shortstr": field_kinds.SHORTSTR_FIELD,
     "longstr": field_kinds.TEXT_OR_OCTETS_FIELD,
-    "table": field_kinds.TABLE_FIELD,
     "timestamp": field_kinds.SHORT_TIME_FIELD,
 }
 _PEER_CLASSES: dict[tuple[type, str], Any] = {}
-_OWN = 0  # the C code reads and writes it itself
 _OF_METHODS = ("marshal", "unmarshal", "validate", "amqp_type", "index")
 _OF_PROPERTIES = ("marshal", "unmarshal", "validate", "amqp_type", "flags", "encode_property")
 
@@ -57,15 +49,13 @@ def plan(options: Options) -> PatchPlan:
     """Everything that is replaced in pamqp as it is imported, and known."""
     counts = Counts()
     rules = options.known.rules
-    facts = known_records("pamqp", {name: rules[name] for name in class_names("pamqp") if name in rules})
-    stock = differing("pamqp", facts)
-    stock.update({record.name: record.leave for record in facts.values() if record.leave})
+    facts = known_records("pamqp", rules)
+    stock = {record.name: record.leave for record in facts.values() if record.leave}
     if rules.get("pamqp.frame.unmarshal") == "3.2" and sys.version_info >= (3, 12):
         stock["Basic.Properties"] = "warns of each timestamp"
-    classes = live("pamqp", facts)
     served = {
         name: _peer_class(facts[name], cls, rules.get("pamqp.frame.unmarshal", ""))
-        for name, cls in classes.items()
+        for name, cls in own_classes(stock, "pamqp", facts).items()
         if name not in stock
     }
     for name in [name for name, peer_class in served.items() if peer_class.layout.replaced]:
@@ -183,10 +173,13 @@ def _codec(
 ) -> Any:
     body, header, heartbeat = (import_module(f"pamqp.{name}") for name in ("body", "header", "heartbeat"))
     reading, writing = map(pamqp_profile, rules)
-    attributes = [(name, _OWN, None) for name in ("class_id", "weight", "body_size", "properties")]
     frames = (
-        RecordLayout(header.ContentHeader, attributes, ("marshal", "unmarshal", "_get_flags")),
-        RecordLayout(body.ContentBody, [("value", _OWN, None)], ("marshal", "unmarshal")),
+        RecordLayout(
+            header.ContentHeader,
+            attributes("class_id", "weight", "body_size", "properties"),
+            ("marshal", "unmarshal", "_get_flags"),
+        ),
+        RecordLayout(body.ContentBody, attributes("value"), ("marshal", "unmarshal")),
     )
     note(stock, frames)
     for patch in hardening:

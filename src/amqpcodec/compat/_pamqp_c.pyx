@@ -13,17 +13,17 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from .._kernel.fields_c cimport RecordLayout
 from .._kernel.framing cimport WHOLE, frame_at
-from .._kernel.guards_c cimport Guards
 from .._kernel.layout_c cimport Layout, serve, set_slot, slot, stop_serving
 from .._kernel.octets cimport put16, put32, u16, u32
-from .._kernel.peer_writer_c cimport PeerRules, is_number
 from .._kernel.reader_c cimport Reader, ReaderRules
 from .._kernel.readers_c cimport ReaderPool
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, MAX_PAYLOAD, METHOD
 from .._kernel.writer_c cimport Writer
 from ._fast_c cimport Counts, FastFunction, call_original, count_of, fast_function
+from ._fields_c cimport RecordLayout
+from ._guards_c cimport Guards
+from ._peer_writer_c cimport PeerRules, is_number
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object text)

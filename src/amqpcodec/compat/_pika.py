@@ -9,18 +9,22 @@ from time import monotonic
 
 from .._backend import load
 from .._kernel import fields as field_kinds
-from .._kernel.guards_c import Guards
+from .._kernel.reader_c import ReaderRules
 from .._kernel.wire import BODY, HEADER, HEARTBEAT, METHOD
 from .._typing import Any
 from ..limits import Limits
-from . import _facts
-from ._before import REPLACED, note, untouched
+from ._before import REPLACED, note, own_classes, untouched
+from ._facts import KINDS, REQUIRED, Record, attributes, known_records
 from ._fast_c import Counts
+from ._fields_c import RecordLayout
+from ._guards_c import Guards
 from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
-from ._relied import class_names
+from ._peer_writer_c import PeerRules
 from ._rules import pika_profile
 from ._unreadable import expected, pika_writers
+
+compiled: Any = load("amqpcodec.compat._pika", "c")
 
 DECODE = "pika.frame.decode_frame"
 RECEIVE = "pika.connection.Connection._on_data_available"
@@ -40,19 +44,11 @@ _FRAMES = (
 
 _FUNCTIONS = (DECODE, *(f"pika.frame.{name}.marshal" for name in ("Header", "Method", "Body", "Heartbeat")))
 
-_KINDS = {
-    "bit": field_kinds.BIT_FIELD,
-    "octet": field_kinds.OCTET_FIELD,
-    "short": field_kinds.SHORT_FIELD,
-    "long": field_kinds.LONG_FIELD,
+_KINDS = KINDS | {
     "longlong": field_kinds.LONGLONG_FIELD,
-    "shortstr": field_kinds.SHORTSTR_FIELD,
     "longstr": field_kinds.OCTETS_FIELD,
-    "table": field_kinds.TABLE_FIELD,
     "timestamp": field_kinds.LONGLONG_FIELD,
 }
-
-_OWN = 0  # the C code reads and writes it itself
 
 _RECEIVED = 65536
 """Octets that one call to the socket may bring."""
@@ -77,15 +73,14 @@ def plan(options: Options) -> PatchPlan:
     if not any(name in rules for name in _FUNCTIONS):
         return PatchPlan((), Counts(), {})
     frame = import_module("pika.frame")
-    compiled: Any = load("amqpcodec.compat._pika", "c")
-    facts = _facts.known_records("pika", {name: rules[name] for name in class_names("pika") if name in rules})
-    stock = _facts.differing("pika", facts)
+    stock: dict[str, str] = {}
+    layouts = _layouts(known_records("pika", rules), stock)
     frames = [_frame_layout(getattr(frame, name, None), others) for name, _, others in _FRAMES]
     writers = list(pika_writers()) if options.tolerant else []
     looking = [import_module(f"pika.{name}") for name in ("data", "frame", "spec")]
     guarding = Guards(guards(looking, (), expected(writers)))
     note(stock, (guarding, *filter(None, frames)))
-    codec = _codec(options, facts, stock, frames, guarding)
+    codec = _codec(options, layouts, frames, guarding)
     decode_frame = compiled.fast_decode_frame(codec)
     patches = [Patch(frame, "decode_frame", decode_frame)] if DECODE in rules else []
     for layout, (name, kind, _) in zip(frames, _FRAMES, strict=True):
@@ -98,24 +93,16 @@ def plan(options: Options) -> PatchPlan:
     return PatchPlan(untouched(stock, patches), codec.counts, stock)
 
 
-def _codec(
-    options: Options,
-    facts: Mapping[str, _facts.Record],
-    stock: dict[str, str],
-    frames: list[Any],
-    guarding: Any,
-) -> Any:
+def _codec(options: Options, layouts: Mapping[int, Any], frames: list[Any], guarding: Any) -> Any:
     """Return the state that the functions share."""
     rules = options.known.rules
     known = [rules.get(name) for name in _FUNCTIONS]
     reading, writing = (pika_profile(str(each or next(filter(None, known)))) for each in known[:2])
-    layouts = _layouts(facts, stock)
     exceptions = import_module("pika.exceptions")
-    rules_of = load("amqpcodec._kernel.reader", "c").ReaderRules
-    return load("amqpcodec.compat._pika", "c").Codec(
-        rules_of(reading, False, Limits(table_depth=_DEPTH), False),
-        rules_of(reading, False, Limits(), False, True) if options.tolerant else None,
-        load("amqpcodec._kernel.peer_writer", "c").PeerRules(writing, False, _DEPTH),
+    return compiled.Codec(
+        ReaderRules(reading, False, Limits(table_depth=_DEPTH), False),
+        ReaderRules(reading, False, Limits(), False, True) if options.tolerant else None,
+        PeerRules(writing, False, _DEPTH),
         {index: layout for index, layout in layouts.items() if index & 0xFFFF},
         next((layout for index, layout in layouts.items() if not index & 0xFFFF), None),
         frames,
@@ -125,19 +112,16 @@ def _codec(
     )
 
 
-def _layouts(records: Mapping[str, _facts.Record], stock: dict[str, str]) -> dict[int, Any]:
+def _layouts(records: Mapping[str, Record], stock: dict[str, str]) -> dict[int, Any]:
     """How the classes of methods and properties are filled and read, by index."""
-    layout = load("amqpcodec.compat._pika", "c").ClassLayout
-    classes = _facts.live("pika", records)
     layouts = {
-        record.name: layout(
-            classes[record.name],
-            [(field.name, _KINDS[field.kind], None) for field in record.fields],
-            record.index,
-            all(field.default is not _facts.REQUIRED for field in record.fields),
+        name: compiled.ClassLayout(
+            cls,
+            [(field.name, _KINDS[field.kind], None) for field in records[name].fields],
+            records[name].index,
+            all(field.default is not REQUIRED for field in records[name].fields),
         )
-        for record in records.values()
-        if record.name not in stock
+        for name, cls in own_classes(stock, "pika", records).items()
     }
     stock.update({name: REPLACED for name, made in layouts.items() if made.replaced})
     return {records[name].index: made for name, made in layouts.items() if name not in stock}
@@ -147,16 +131,13 @@ def _frame_layout(cls: type | None, others: tuple[str, ...]) -> Any:
     """Return how frames of a class are filled and read; None if there is no such class."""
     if cls is None:
         return None
-    names = ("frame_type", "channel_number", *others)
-    layout = load("amqpcodec._kernel.fields", "c").RecordLayout
-    return layout(cls, [(name, _OWN, None) for name in names], ("_marshal",))
+    return RecordLayout(cls, attributes("frame_type", "channel_number", *others), ("_marshal",))
 
 
 def _connection(
     codec: Any, decode_frame: Any, stock: dict[str, str], rules: Mapping[str, str]
 ) -> Iterator[Patch]:
     """Frames are read from a buffer that is cut once a read, those of a message are sent as one piece."""
-    compiled: Any = load("amqpcodec.compat._pika", "c")
     connection = import_module("pika.connection").Connection
     if OUTPUT in rules:
         sending = Guards(guards((connection._output_marshaled_frames,)))
@@ -185,7 +166,7 @@ def _sending_together(stock: Callable[[Any], None]) -> Callable[[Any], None]:
     Args:
         stock: the function to replace, which sends.
     """
-    join_last = load("amqpcodec.compat._pika", "c").join_last
+    join_last = compiled.join_last
 
     def _on_socket_writable(self: Any) -> None:
         if len(self._tx_buffers) > 1:

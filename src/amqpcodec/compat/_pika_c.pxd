@@ -1,10 +1,10 @@
-from .._kernel.fields_c cimport RecordLayout
-from .._kernel.guards_c cimport Guards
 from .._kernel.reader_c cimport Reader
 from .._kernel.readers_c cimport ReaderPool
 from .._kernel.wire cimport BODY, HEADER, HEARTBEAT, METHOD
 from .._kernel.writer_c cimport Writer, WriterRules
 from ._fast_c cimport Counts
+from ._fields_c cimport RecordLayout
+from ._guards_c cimport Guards
 
 cdef enum:
     FRAME_TYPES = 1 << METHOD | 1 << HEADER | 1 << BODY | 1 << HEARTBEAT  # for `frame_at`

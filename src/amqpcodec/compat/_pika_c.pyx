@@ -14,18 +14,18 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
 
-from .._kernel.fields_c cimport RecordLayout
 from .._kernel.framing cimport MORE, UNKNOWN_TYPE, WHOLE, FrameStatus, frame_at
-from .._kernel.guards_c cimport Guards, TypeGuard
 from .._kernel.octets cimport u16, u32
 from .._kernel.reader_c cimport Reader, ReaderRules
 from .._kernel.readers_c cimport ReaderPool
 from .._kernel.values import Declined
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD
 from .._kernel.writer_c cimport Writer, WriterRules
+from ._fields_c cimport RecordLayout
+from ._guards_c cimport Guards, TypeGuard
 
-from .._kernel.guards_c import is_own
 from ._fast_c cimport Counts, FastFunction, call_original, count_of, fast_function
+from ._guards_c import is_own
 from ._lookup cimport look_up
 
 cdef enum:

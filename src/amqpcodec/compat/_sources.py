@@ -1,7 +1,8 @@
 """Read definitions from the source of a library, without importing it.
 
 A definition is compared by its tokens: comments, docstrings, blank lines and how lines are broken do not
-count. The tokens are the same for every version of Python, which code objects and syntax trees are not.
+count. The tokens are the same for every version of Python, which code objects and the tokens of `tokenize`
+are not. That takes three to seven times as long besides, and `ast` twice as long, to parse alone.
 """
 
 from __future__ import annotations

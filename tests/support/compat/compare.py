@@ -34,6 +34,12 @@ def given_mismatches(peers: Pair) -> Iterator[Mismatch | None]:
             yield peers.compare(f"given {name}", lambda peer, _, cut=cut: given(peer, cut), "")
 
 
+def edge_mismatches(peers: Pair) -> Iterator[Mismatch | None]:
+    """Every field of every class, with values on the edges of what it takes."""
+    for name, scenario in scenarios_of(peers.stock.package).edges(peers.stock):
+        yield peers.compare(f"edges of {name}", scenario, "")
+
+
 def random_mismatches(peers: Pair, seed: str, count: int) -> Iterator[Mismatch | None]:
     """`count` scenarios in turns, each with a seed of its own."""
     scenarios = scenarios_of(peers.stock.package).SCENARIOS
@@ -81,7 +87,8 @@ def _compare(peer: str, options: argparse.Namespace) -> int:
     peers, counter, start = pair(peer), [0], time.perf_counter()
     differ = 0
     with compat.installed(peer, tolerant=options.tolerant):
-        for found in (given_mismatches(peers), random_mismatches(peers, options.seed, options.count)):
+        at_random = random_mismatches(peers, options.seed, options.count)
+        for found in (given_mismatches(peers), edge_mismatches(peers), at_random):
             for mismatch in unexpected(_counted(found, counter), peer, options.tolerant):
                 differ += 1
                 print(mismatch, file=sys.stderr)

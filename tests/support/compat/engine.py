@@ -247,6 +247,14 @@ def _logged(peer: Copy) -> Iterator[list[str]]:
         logger.handlers, logger.propagate = handlers, propagate
 
 
+def attempt(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Return what a call gives, or the exception that it raises."""
+    try:
+        return function(*arguments, **named)
+    except Exception as error:
+        return error
+
+
 def play(peer: Copy, scenario: Scenario, seed: str) -> Outcome:
     """Play a scenario: what the call gave or raised, and what it did to its arguments."""
     arguments: list[Any] = []

@@ -22,6 +22,11 @@ from support.vectors import load
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TAGS = b"tbBsuIilLfdDSATFVxU\0kcZ"
+EDGES = (
+    None, False, True, 0, 1, 2, 3, 255, 256, 65535, 65536, 2**32, 2**63, {}, {"k": True}, b"x",
+    "", "0", "1x", "/", "*", "+", "\xe9", *("a" * size for size in (127, 128, 255, 256, 257)),
+)  # fmt: skip
+"""Values on either side of what fields take, constructors replace and checks refuse."""
 _HEAD = struct.Struct("!BHI")
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from .engine import Copy, describe
+from .engine import Copy, attempt, describe
 from .inputs import enveloped
 from .traffic import HEARTBEAT, frames
 
@@ -50,14 +50,7 @@ READ = (
 
 def outcomes(what: dict[str, Piece], peer: Copy) -> dict[str, Any]:
     """Return the result of each piece, or the exception that it raises."""
-    return {name: _outcome(piece, peer) for name, piece in what.items()}
-
-
-def _outcome(piece: Piece, peer: Copy) -> Any:
-    try:
-        return describe(piece(), peer)
-    except Exception as error:
-        return describe(error, peer)
+    return {name: describe(attempt(piece), peer) for name, piece in what.items()}
 
 
 def of_pamqp(peer: Copy) -> dict[str, Piece]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from operator import methodcaller
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 from . import inputs
-from .engine import Copy
+from .engine import Copy, Scenario, attempt
 
 # Formats of py-amqp's own calls; its handlers' are taken from it.
 _SENT = (
@@ -23,6 +24,24 @@ _LETTERS = "boBlLfsSxFAT"
 def given(peer: Copy, octets: bytes) -> tuple[Any, ...]:
     """What a connection does with these octets as one frame."""
     return _receive, peer, [_frame(octets)]
+
+
+def edges(peer: Copy) -> Iterator[tuple[str, Scenario]]:
+    """Yield a scenario for each letter: each of the values on the edge written, and read where it can be."""
+    for letter in _LETTERS:
+        yield letter, partial(_on_edges, letter)
+
+
+def _on_edges(letter: str, peer: Copy, random: Random) -> tuple[Any, ...]:
+    def call() -> list[Any]:
+        return [_written_and_read(peer, letter, value) for value in inputs.EDGES]
+
+    return (call,)
+
+
+def _written_and_read(peer: Copy, letter: str, value: Any) -> tuple[Any, Any]:
+    octets = attempt(peer.serialization.dumps, letter, [value])
+    return octets, attempt(peer.serialization.loads, letter, octets, 0)
 
 
 def _frame(octets: bytes) -> tuple[int, int, bytes]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
 from operator import methodcaller
 from random import Random
 from typing import Any
 
 from . import inputs
-from .engine import Copy
+from .engine import Copy, Scenario, attempt
 
 _VALUES = {
     "bit": lambda random: random.random() < 0.5,
@@ -20,6 +23,12 @@ _VALUES = {
     "table": inputs.table,
     "timestamp": inputs.moment,
 }
+
+
+_SAMPLES = {
+    "bit": True, "octet": 2, "short": 3, "long": 4, "longlong": 5, "shortstr": "s", "longstr": "l",
+    "table": {"k": True}, "timestamp": datetime(2020, 1, 1, tzinfo=UTC),
+}  # fmt: skip
 
 
 def given(peer: Copy, octets: bytes) -> tuple[Any, ...]:
@@ -141,6 +150,33 @@ def headers(peer: Copy, random: Random) -> tuple[Any, ...]:
         headers=inputs.table(random), delivery_mode=random.choice((1, 2, None))
     )
     return peer.frame.marshal, peer.header.ContentHeader(0, 1, found), 1
+
+
+def edges(peer: Copy) -> Iterator[tuple[str, Scenario]]:
+    """Yield a scenario for each field of each class: each of the values on the edge given, and written."""
+    for index, kind in [*peer.commands.INDEX_MAPPING.items(), (0, peer.commands.Basic.Properties)]:
+        for name in kind.__slots__:
+            yield f"{kind.__qualname__}.{name}", partial(_on_edges, index, name)
+
+
+def _on_edges(index: int, name: str, peer: Copy, random: Random) -> tuple[Any, ...]:
+    kind = peer.commands.INDEX_MAPPING.get(index, peer.commands.Basic.Properties)
+    blank = kind()
+    lacking = [each for each in kind.__slots__ if each != name and getattr(blank, each) is None]
+    others = {each: _SAMPLES[getattr(kind, f"_{each}")] for each in lacking}
+
+    def call() -> list[Any]:
+        return [blank, *(_made_and_written(peer, kind, others, name, value) for value in inputs.EDGES)]
+
+    return (call,)
+
+
+def _made_and_written(peer: Copy, kind: Any, others: dict[str, Any], name: str, value: Any) -> list[Any]:
+    alone, whole = attempt(kind, **{name: value}), attempt(kind, **others, **{name: value})
+    written = peer.header.ContentHeader(0, 1, whole) if kind is peer.commands.Basic.Properties else whole
+    octets = attempt(peer.frame.marshal, written, 1)
+    same = getattr(alone, name, None) is value
+    return [alone, same, octets, attempt(peer.frame.unmarshal, octets)]
 
 
 SCENARIOS = (

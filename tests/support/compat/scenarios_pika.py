@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, partial
 from operator import methodcaller
 from random import Random
 from typing import Any
 
 from . import inputs
-from .engine import Copy
+from .engine import Copy, Scenario, attempt
+
+_NUMBERS = (
+    "delivery_mode", "priority", "timestamp", "reply_code", "delivery_tag", "class_id", "method_id",
+    "message_count", "consumer_count",
+)  # fmt: skip
+_TABLES = ("headers", "arguments", "server_properties", "client_properties")
 
 
 def given(peer: Copy, octets: bytes) -> tuple[Any, ...]:
@@ -46,15 +53,9 @@ def _argument(random: Random, name: str, default: Any) -> Any:
         return random.choice((inputs.odd, inputs.odd_text))(random)
     if isinstance(default, bool):
         return random.choice((True, False, 0, 1))
-    if isinstance(default, int) or name in (
-        "delivery_mode",
-        "priority",
-        "timestamp",
-        "reply_code",
-        "delivery_tag",
-    ):
+    if isinstance(default, int) or name in _NUMBERS:
         return random.randrange(200) if way < 0.6 else inputs.integer(random)
-    if name in ("headers", "arguments", "server_properties", "client_properties"):
+    if name in _TABLES:
         return inputs.table(random)
     return inputs.text(random)
 
@@ -128,6 +129,35 @@ def construct(peer: Copy, random: Random) -> tuple[Any, ...]:
         return found, repr(found), found == found, found.__reduce_ex__(4)
 
     return (look,)
+
+
+def edges(peer: Copy) -> Iterator[tuple[str, Scenario]]:
+    """Yield a scenario for each field of each class: each of the values on the edge written, and read."""
+    for index, kind in (peer.spec.methods | peer.spec.props).items():
+        for name in _parameters(kind):
+            yield f"{kind.__qualname__}.{name}", partial(_on_edges, index, name)
+
+
+def _on_edges(index: int, name: str, peer: Copy, random: Random) -> tuple[Any, ...]:
+    kind = (peer.spec.methods | peer.spec.props)[index]
+    others = {each: _sample(each, found.default) for each, found in _parameters(kind).items() if each != name}
+
+    def call() -> list[Any]:
+        return [_written_and_read(peer, kind(**others, **{name: value})) for value in inputs.EDGES]
+
+    return (call,)
+
+
+def _sample(name: str, default: Any) -> Any:
+    if isinstance(default, bool):
+        return True
+    return 1 if isinstance(default, int) or name in _NUMBERS else {"k": True} if name in _TABLES else "s"
+
+
+def _written_and_read(peer: Copy, found: Any) -> tuple[Any, Any]:
+    frame, is_method = peer.frame, isinstance(found, peer.amqp_object.Method)
+    octets = attempt((frame.Method(1, found) if is_method else frame.Header(1, 5, found)).marshal)
+    return octets, attempt(frame.decode_frame, octets)
 
 
 SCENARIOS = (

@@ -1,8 +1,8 @@
-from .guards_c cimport TypeGuard
-from .layout_c cimport Layout
-from .makers_c cimport MOST_FIELDS
-from .reader_c cimport Reader
-from .writer_c cimport Writer
+from .._kernel.layout_c cimport Layout
+from .._kernel.makers_c cimport MOST_FIELDS
+from .._kernel.reader_c cimport Reader
+from .._kernel.writer_c cimport Writer
+from ._guards_c cimport TypeGuard
 
 
 cdef class RecordLayout:

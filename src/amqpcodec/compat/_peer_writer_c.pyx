@@ -20,16 +20,16 @@ from decimal import Decimal
 
 from ..types import UnreadableTable
 
-from .civil cimport seconds_in_utc
-from .fields cimport (
+from .._kernel.civil cimport seconds_in_utc
+from .._kernel.fields cimport (
     ARRAY_FIELD, DOUBLE_FIELD, FLOAT_FIELD, LONG_FIELD, LONGLONG_FIELD, NAIVE_TIME_FIELD, OCTET_FIELD,
     OCTETS_FIELD, SHORT_FIELD, SHORT_TIME_FIELD, SHORTSTR_FIELD, SIGNED_LONGLONG_FIELD, TABLE_FIELD, TEXT_FIELD,
     TEXT_OR_OCTETS_FIELD,
 )
-from .kinds cimport DOUBLE, FLOAT
-from .octets cimport copy_short, put16, put32, put64
-from .values import Declined
-from .writer_c cimport Writer, WriterRules
+from .._kernel.kinds cimport DOUBLE, FLOAT
+from .._kernel.octets cimport copy_short, put16, put32, put64
+from .._kernel.values import Declined
+from .._kernel.writer_c cimport Writer, WriterRules
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object text)

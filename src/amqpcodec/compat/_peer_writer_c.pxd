@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t
 
-from .writer_c cimport Writer, WriterRules
+from .._kernel.writer_c cimport Writer, WriterRules
 
 cdef enum:
     MOST_INTEGER_TAGS = 16
