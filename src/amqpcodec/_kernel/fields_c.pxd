@@ -1,6 +1,6 @@
 from .guards_c cimport TypeGuard
-from .layout_c cimport Layout
-from .makers_c cimport MOST_FIELDS
+from .slots.layout_c cimport Layout
+from .slots.makers_c cimport MOST_FIELDS
 from .reader_c cimport Reader
 from .writer_c cimport Writer
 

@@ -13,7 +13,7 @@ from cpython.object cimport PyObject, PyObject_GetAttr, PyObject_SetAttr
 from cpython.ref cimport Py_INCREF
 
 from .fields cimport BIT_FIELD
-from .layout_c cimport copy_model, lay_out, slot
+from .slots.layout_c cimport copy_model, lay_out, slot
 from .octets cimport put16
 from .peer_writer_c cimport put_field
 from .values import Declined

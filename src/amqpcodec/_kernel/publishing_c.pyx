@@ -16,7 +16,7 @@ from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy
 
 from ..errors import EncodeError
-from .constructors_c import describe
+from .slots.constructors_c import describe
 from .dispatch_c cimport Dispatch
 from .write_values cimport MOST_HEAD
 from .fast_writer_c cimport (

@@ -18,7 +18,7 @@ from .._kernel.fields cimport (
     BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TEXT_FIELD,
 )
 from .._kernel.guards_c cimport Guards
-from .._kernel.layout_c cimport call_init, set_slot, slot
+from .._kernel.slots.layout_c cimport call_init, set_slot, slot
 from .._kernel.octets cimport put16
 from .._kernel.peer_writer_c cimport put_field
 from .._kernel.values import Declined

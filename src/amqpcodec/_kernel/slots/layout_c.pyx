@@ -21,7 +21,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy
 
-from .._records import TwinSignature, arguments_error
+from ..._records import TwinSignature, arguments_error
 from .makers_c cimport hand_out, maker_of, octets_before_slots, refer_to_none, take
 from .sharing_c import share
 

@@ -12,9 +12,9 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uintptr_t
 
-from .._generated.layouts cimport layout_of
-from .fields cimport BIT_FIELD
-from .fields import FIELD_KINDS
+from ..._generated.layouts cimport layout_of
+from ..fields cimport BIT_FIELD
+from ..fields import FIELD_KINDS
 
 cdef extern from *:
     """

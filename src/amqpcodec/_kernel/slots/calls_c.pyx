@@ -6,7 +6,7 @@ that costs as much as half of writing it.
 
 from cpython.object cimport PyObject
 
-from .encoder_c cimport Encoder
+from ..encoder_c cimport Encoder
 
 cdef extern from *:
     """

@@ -1,0 +1,1 @@
+"""What overwrites slots of CPython's types."""
