@@ -16,7 +16,7 @@ from libc.string cimport memcpy
 from .._kernel.fields_c cimport RecordLayout
 from .._kernel.framing cimport WHOLE, frame_at
 from .._kernel.guards_c cimport Guards
-from .._kernel.slots.layout_c cimport Layout, serve, set_slot, slot, stop_serving
+from .._kernel.slots.layout_c cimport Layout, serve, serve_by, set_slot, slot
 from .._kernel.octets cimport put16, put32, u16, u32
 from .._kernel.peer_writer_c cimport PeerRules, is_number
 from .._kernel.reader_c cimport Reader, ReaderRules
@@ -172,7 +172,7 @@ cdef class PeerClass:
     @cython.nonecheck(True)
     def stop(self):
         """Leave calls of the class to the interpreter."""
-        stop_serving(self.layout.layout)
+        serve_by(self.layout.cls, NULL)
 
 
 cdef int _finish(Layout *layout, PyObject *made) except -1:
