@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-_TWIN = re.compile(r"^( *(?:from|import) +(?:amqpcodec\._kernel\.|\.)\w+)_py\b", re.MULTILINE)
+_TWIN = re.compile(r"^( *(?:from|import) +(?:amqpcodec\._kernel\.|\.)[\w.]+)_py\b", re.MULTILINE)
 # Decorators of C classes: written in the .pxd, with all that concerns C, but heeded in the text only.
 _DECORATED = re.compile(r"^((?:@cython\..*\n)+)cdef (class \w+)", re.MULTILINE)
 # A base that C classes cannot have; they are registered as such.
@@ -43,7 +43,12 @@ _DIRECTIVES = {
 # Where the inner loops are, -O3 pays. Elsewhere it takes up to three times as long as -O1, and buys one
 # instruction in a hundred. Calls into libraries that make no detour save columns 2 to 3% of their time.
 # The state machine of a connection is smaller by -O2 than by -O1, and quicker by 1%.
-_LEVELS = {"_kernel": ["-O3", "-fno-plt"], "_columns": ["-O3", "-fno-plt"], "connection": ["-O2", "-fno-plt"]}
+_LEVELS = {
+    "_kernel": ["-O3", "-fno-plt"],
+    "slots": ["-O3", "-fno-plt"],
+    "_columns": ["-O3", "-fno-plt"],
+    "connection": ["-O2", "-fno-plt"],
+}
 # Modules of these folders that have no inner loop either: they make classes, look after them, or hold facts.
 _WITHOUT_LOOPS = (
     "constructors_c", "dialect_c", "lock_c", "rawproperties_c", "readers_c", "sharing_c", "tables_c",

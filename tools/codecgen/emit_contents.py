@@ -64,9 +64,9 @@ def render_contents(dialects: list[Dialect]) -> str:
     )
     code.items("from amqpcodec._kernel.fields cimport (", kinds)
     code.lines(
-        "from amqpcodec._kernel.makers_c cimport refer_to_none",
         "from amqpcodec._kernel.read_values cimport field_at, truth",
         "from amqpcodec._kernel.reader_c cimport Guesses, Reader",
+        "from amqpcodec._kernel.slots.makers_c cimport refer_to_none",
     )
     for (optional, _), (name, fields) in found.items():
         with code.block(f"\n\ncdef inline int {name}_at(\n    {_PARAMETERS}\n) noexcept:"):

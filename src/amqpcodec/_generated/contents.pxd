@@ -15,9 +15,9 @@ from cpython.object cimport PyObject
 from amqpcodec._kernel.fields cimport (
     LONGLONG_FIELD, LONG_FIELD, OCTET_FIELD, SHORTSTR_FIELD, SHORT_FIELD, TABLE_FIELD, TIME_FIELD
 )
-from amqpcodec._kernel.makers_c cimport refer_to_none
 from amqpcodec._kernel.read_values cimport field_at, truth
 from amqpcodec._kernel.reader_c cimport Guesses, Reader
+from amqpcodec._kernel.slots.makers_c cimport refer_to_none
 
 
 cdef inline int publish_at(

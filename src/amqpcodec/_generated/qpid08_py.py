@@ -13,7 +13,6 @@ from collections.abc import Iterator as _Iterator
 from amqpcodec._typing import TYPE_CHECKING
 from amqpcodec._typing import Any as _Any
 from amqpcodec._backend import require_same as _require_same
-from amqpcodec._kernel.constructors_py import describe as _describe
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
@@ -24,7 +23,8 @@ from amqpcodec._kernel.records_py import Heartbeat as _Heartbeat
 from amqpcodec._kernel.records_py import Message as _Message
 from amqpcodec._kernel.records_py import Method as _Method
 from amqpcodec._kernel.records_py import Properties as _Properties
-from amqpcodec._kernel.sharing_py import share as _share
+from amqpcodec._kernel.slots.constructors_py import describe as _describe
+from amqpcodec._kernel.slots.sharing_py import share as _share
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec._generated import qpid08_facts as _facts
 

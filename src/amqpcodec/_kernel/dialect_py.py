@@ -8,10 +8,10 @@ from types import MappingProxyType
 from .._generated.codes import FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME
 from .._typing import TYPE_CHECKING
 from ..profiles import table_profile
-from .constructors_py import describe
 from .dispatch_py import Dispatch
 from .framing import type_mask
-from .sharing_py import share
+from .slots.constructors_py import describe
+from .slots.sharing_py import share
 from .wire import BODY, HEADER, HEARTBEAT, METHOD
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 cimport cython
 from .fast_writer_c cimport Forms
-from .makers_c cimport MakerTable
+from .slots.makers_c cimport MakerTable
 from .reader_c cimport Reader
 from .records_c cimport Record
 from .writer_c cimport Writer, WriterRules

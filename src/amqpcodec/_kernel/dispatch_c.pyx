@@ -5,9 +5,9 @@ from cpython.ref cimport Py_DECREF
 
 from .fast_reader_c cimport read_record
 from .fast_writer_c cimport Forms
-from .layout_c cimport prepare
-from .makers_c cimport Maker, MakerTable, make
-from .sharing_c import share
+from .slots.layout_c cimport prepare
+from .slots.makers_c cimport Maker, MakerTable, make
+from .slots.sharing_c import share
 
 cdef extern from "Python.h":
     void PyErr_Clear() noexcept

@@ -7,8 +7,6 @@ from sys import exc_info
 from .._typing import PURE, TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..limits import Limits, checked_limits
-from .calls_py import quicken
-from .constructors_py import describe
 from .publishing_py import MessagePieces, PreparedMessage
 from .rawproperties_py import RawProperties
 from .records_py import (
@@ -22,6 +20,8 @@ from .records_py import (
     ProtocolHeader,
     Record,
 )
+from .slots.calls_py import quicken
+from .slots.constructors_py import describe
 from .values import named
 from .wire import (
     BODY,

@@ -1,5 +1,5 @@
 from .dispatch_c cimport Dispatch
-from .makers_c cimport Maker
+from .slots.makers_c cimport Maker
 from .rawproperties_c cimport PropertiesReading
 from .reader_c cimport Reader
 from .records_c cimport Frame, Message

@@ -10,7 +10,7 @@ from libc.stdint cimport uint64_t
 
 from .fast_reader_c cimport read_record
 from .framing cimport WHOLE, frame_at
-from .makers_c cimport maker_of, slots_of, take
+from .slots.makers_c cimport maker_of, slots_of, take
 from .octets cimport u16, u32, u64
 from .rawproperties_c cimport RawProperties
 from .records_c cimport ContentHeader

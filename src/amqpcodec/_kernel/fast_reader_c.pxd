@@ -1,6 +1,6 @@
 from cpython.object cimport PyObject
 
-from .makers_c cimport Maker
+from .slots.makers_c cimport Maker
 from .reader_c cimport Reader
 
 

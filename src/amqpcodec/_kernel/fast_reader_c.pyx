@@ -16,7 +16,7 @@ from .._generated.layouts cimport (
     DELIVER_LAYOUT, GET_OK_LAYOUT, OTHER_LAYOUT, PROPERTIES_LAYOUT, PUBLISH_LAYOUT, RETURN_LAYOUT,
 )
 from .fields cimport BIT_FIELD
-from .makers_c cimport empty, hand_out, refer_to_none, slots_of, take
+from .slots.makers_c cimport empty, hand_out, refer_to_none, slots_of, take
 from .octets cimport u16
 from .read_values cimport field_at, guess_at, truth
 from .reader_c cimport ARGUMENTS, Guess

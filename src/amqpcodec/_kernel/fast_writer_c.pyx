@@ -26,7 +26,7 @@ from .write_values cimport (
 from .fields import FIELD_KINDS
 from .fields cimport BIT_FIELD
 from .ints cimport small, unsigned_value
-from .makers_c cimport octets_before_slots
+from .slots.makers_c cimport octets_before_slots
 from .octets cimport put16, put32, put64
 from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
 

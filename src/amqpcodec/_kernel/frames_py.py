@@ -6,8 +6,8 @@ from .._generated.codes import FRAME_ERROR
 from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import DecodeError
 from ..limits import DEFAULT_LIMITS, Limits, checked_limits
-from .constructors_py import describe
 from .records_py import ContentHeader, Frame
+from .slots.constructors_py import describe
 from .stream_py import StreamDecoder
 from .wire import BODY, HEADER, METHOD, PROTOCOL_HEADER
 

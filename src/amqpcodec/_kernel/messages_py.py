@@ -9,7 +9,6 @@ from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import DecodeError
 from ..limits import DEFAULT_LIMITS, MAX_LIMIT, Limits, checked_limits
 from . import content_order
-from .constructors_py import describe
 from .content_order import (
     BEFORE_HEADER,
     CUT_OFF,
@@ -23,6 +22,7 @@ from .content_order import (
     judge_method,
 )
 from .records_py import Frame, Message
+from .slots.constructors_py import describe
 from .stream_py import StreamDecoder
 from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_unsigned
 

@@ -16,7 +16,8 @@ from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy
 
 from ..errors import EncodeError
-from .constructors_c import describe
+from .slots.constructors_c import describe
+from .slots.layout_c cimport put_attribute
 from .dispatch_c cimport Dispatch
 from .write_values cimport MOST_HEAD
 from .fast_writer_c cimport (
@@ -48,10 +49,7 @@ cdef extern from "Python.h":
         PyCFunction ml_meth
         int ml_flags
         const char *ml_doc
-    ctypedef struct ClassType "PyTypeObject":
-        PyObject *tp_dict
     object PyDescr_NewMethod(type cls, PyMethodDef *definition)
-    void PyType_Modified(type cls) noexcept
     Py_ssize_t PyTuple_GET_SIZE(PyObject *items) noexcept
     PyObject *PyTuple_GET_ITEM(PyObject *items, Py_ssize_t at) noexcept
 
@@ -383,6 +381,5 @@ Raises:
     EncodeError: a value its field cannot carry, or a method or header over frame_max.
     TypeError: there is no such field.
 """
-(<dict>(<ClassType *>PreparedMessage).tp_dict)["encode"] = PyDescr_NewMethod(PreparedMessage, &_ENCODE)
-PyType_Modified(PreparedMessage)
+put_attribute(PreparedMessage, "encode", PyDescr_NewMethod(PreparedMessage, &_ENCODE))
 describe([MessagePieces, PreparedMessage])

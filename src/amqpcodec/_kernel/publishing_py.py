@@ -8,10 +8,10 @@ from struct import Struct, pack
 
 from .._typing import TYPE_CHECKING, Any
 from ..errors import EncodeError
-from .constructors_py import describe
 from .fast_writer_py import DECLINED, fast_table, long_octets, seconds
 from .lock_py import Lock
 from .rawtable_py import RawTable
+from .slots.constructors_py import describe
 from .values import Declined, named
 from .wire import BODY, FRAME_END, HEADER, METHOD, OVERHEAD
 

@@ -10,11 +10,11 @@ from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import DecodeError
 from ..limits import Limits, table_limits
 from ..profiles import table_profile
-from .constructors_py import describe
 from .dialect_py import Dialect
 from .lookup_py import headers_in, look_up
 from .reader_py import ReaderRules
 from .records_py import Properties
+from .slots.constructors_py import describe
 from .writer_py import Writer
 
 if PURE:

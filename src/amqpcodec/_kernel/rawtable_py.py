@@ -9,8 +9,8 @@ from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import DecodeError
 from ..limits import DEFAULT_LIMITS, Limits, checked_limits, table_limits
 from ..types import UnreadableTable
-from .constructors_py import describe
 from .lookup_py import look_up
+from .slots.constructors_py import describe
 
 if PURE:
     from .memo import MEMO

@@ -7,8 +7,8 @@ from .._records import body_repr, replaced
 from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..spec import MethodSpec, PropertiesSpec, violation
-from .constructors_py import describe, expose
-from .sharing_py import share
+from .slots.constructors_py import describe, expose
+from .slots.sharing_py import share
 
 if TYPE_CHECKING:
     from .dialect_py import Dialect

@@ -11,7 +11,7 @@ from ..limits import DEFAULT_LIMITS, Limits
 from ..profiles import table_profile
 from .reader_py import ReaderRules
 from .readers_py import ReaderPool
-from .sharing_py import share
+from .slots.sharing_py import share
 from .writer_py import writer_rules
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from .kinds cimport (
 )
 from .octets cimport copy_short, put16, put32, put64
 from .rawtable_c cimport RawTable
-from .sharing_c import share
+from .slots.sharing_c import share
 from .values import (
     INTEGER_TAGS,
     RANGES,

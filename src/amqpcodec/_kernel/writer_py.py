@@ -44,7 +44,7 @@ from ..profiles import (
 from ..types import FieldValue, InlineContent, ReferenceContent, UnreadableTable
 from .fast_writer_py import DECLINED, fast_table, fast_writers
 from .rawtable_py import RawTable
-from .sharing_py import share
+from .slots.sharing_py import share
 from .values import (
     INTEGER_TAGS,
     RANGES,

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush, heapreplace
 
-from amqpcodec._kernel.constructors_py import describe
+from amqpcodec._kernel.slots.constructors_py import describe
 
 from .._state import Fields, Note, damaged
 from .._typing import Any

@@ -17,7 +17,7 @@ from cpython.ref cimport Py_INCREF
 from .._kernel.fields cimport (
     BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TEXT_FIELD,
 )
-from .._kernel.layout_c cimport call_init, set_slot, slot
+from .._kernel.slots.layout_c cimport call_init, serve_by, set_slot, slot
 from .._kernel.octets cimport put16
 from .._kernel.values import Declined
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
@@ -26,9 +26,6 @@ from ._lookup cimport look_up
 from ._peer_writer_c cimport put_field
 
 cdef extern from "Python.h":
-    ctypedef object (*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
-    ctypedef struct CallableType "PyTypeObject":
-        vectorcallfunc tp_vectorcall
     list PyList_New(Py_ssize_t size)
     void PyList_SET_ITEM(object items, Py_ssize_t at, object value)
     Py_ssize_t PyList_GET_SIZE(object items)
@@ -383,12 +380,12 @@ cdef class Messages:
         """Let calls of the class be served here."""
         global _served
         _served = self
-        (<CallableType *>self.cls).tp_vectorcall = _construct
+        serve_by(self.cls, _construct)
 
     def stop(self):
         """Leave calls of the class to the interpreter again."""
         global _served
-        (<CallableType *>self.cls).tp_vectorcall = NULL
+        serve_by(self.cls, NULL)
         _served = None
 
     cdef bint makes_its_own(self) except -1:

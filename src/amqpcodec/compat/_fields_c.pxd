@@ -1,5 +1,5 @@
-from .._kernel.layout_c cimport Layout
-from .._kernel.makers_c cimport MOST_FIELDS
+from .._kernel.slots.layout_c cimport Layout
+from .._kernel.slots.makers_c cimport MOST_FIELDS
 from .._kernel.reader_c cimport Reader
 from .._kernel.writer_c cimport Writer
 from ._guards_c cimport TypeGuard

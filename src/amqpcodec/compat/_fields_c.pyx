@@ -13,7 +13,7 @@ from cpython.object cimport PyObject, PyObject_GetAttr, PyObject_SetAttr
 from cpython.ref cimport Py_INCREF
 
 from .._kernel.fields cimport BIT_FIELD
-from .._kernel.layout_c cimport copy_model, lay_out, slot
+from .._kernel.slots.layout_c cimport copy_model, lay_out, slot
 from .._kernel.octets cimport put16
 from .._kernel.values import Declined
 from ._peer_writer_c cimport put_field

@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .._kernel.framing cimport WHOLE, frame_at
-from .._kernel.layout_c cimport Layout, serve, set_slot, slot, stop_serving
+from .._kernel.slots.layout_c cimport Layout, serve, serve_by, set_slot, slot
 from .._kernel.octets cimport put16, put32, u16, u32
 from .._kernel.reader_c cimport Reader, ReaderRules
 from .._kernel.readers_c cimport ReaderPool
@@ -172,7 +172,7 @@ cdef class PeerClass:
     @cython.nonecheck(True)
     def stop(self):
         """Leave calls of the class to the interpreter."""
-        stop_serving(self.layout.layout)
+        serve_by(self.layout.cls, NULL)
 
 
 cdef int _finish(Layout *layout, PyObject *made) except -1:

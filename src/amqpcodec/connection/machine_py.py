@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from time import monotonic
 
-from amqpcodec._kernel.constructors_py import describe
 from amqpcodec._kernel.records_py import Method, Properties
+from amqpcodec._kernel.slots.constructors_py import describe
 
 from .._backend import load
 from .._generated.codes import CHANNEL_ERROR, FRAME_ERROR, RESOURCE_ERROR

@@ -12,31 +12,39 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uintptr_t
 
-from .._generated.layouts cimport layout_of
-from .fields cimport BIT_FIELD
-from .fields import FIELD_KINDS
+from ..._generated.layouts cimport layout_of
+from ..fields cimport BIT_FIELD
+from ..fields import FIELD_KINDS
+from . import ON
 
 cdef extern from *:
     """
     static inline int amqpcodec_is_static(PyTypeObject *cls) { return !PyType_HasFeature(cls, Py_TPFLAGS_HEAPTYPE); }
+
+    /* An instance that the collector does not know yet, and whose slots are not set. */
+    static inline PyObject *amqpcodec_instance(PyTypeObject *cls, int collected) {
+        return collected ? PyObject_GC_New(PyObject, cls) : PyObject_New(PyObject, cls);
+    }
     """
     bint is_static "amqpcodec_is_static"(PyTypeObject *cls) noexcept
+    PyObject *instance "amqpcodec_instance"(PyTypeObject *cls, bint collected) noexcept
 
 cdef extern from "Python.h":
     ctypedef void (*destructor)(PyObject *) noexcept
     ctypedef void (*freefunc)(void *) noexcept
+    ctypedef PyObject *(*allocfunc)(PyTypeObject *, Py_ssize_t) noexcept
     ctypedef struct ClassType "PyTypeObject":
+        allocfunc tp_alloc
         destructor tp_dealloc
         freefunc tp_free
     bint PyType_IS_GC(PyTypeObject *cls) noexcept
     void PyObject_GC_UnTrack(void *instance) noexcept
-    void *PyObject_Malloc(size_t size) noexcept
-    PyObject *gc_new "_PyObject_GC_New"(PyTypeObject *cls) noexcept
-    PyObject *PyErr_NoMemory() noexcept
 
 cdef enum:
     BUCKETS = 256
     MOST_FLAGS = 15  # in one word; what has more properties is left to the slow path
+
+cdef bint _ON = ON
 
 # By address of the class. None is ever removed.
 cdef Maker *_makers[BUCKETS]
@@ -78,7 +86,7 @@ cdef Maker *maker_of(type cls, Py_ssize_t count) except NULL:
     maker.fields = <int>count
     maker.next = _makers[_bucket(maker.cls)]
     _makers[_bucket(maker.cls)] = maker
-    if is_static(maker.cls):
+    if _ON and is_static(maker.cls):
         (<ClassType *>cls).tp_dealloc = _free
     return maker
 
@@ -169,16 +177,18 @@ cdef void empty(Maker *maker, PyObject *made, Py_ssize_t first) noexcept:
 
 cdef PyObject *allocate(Maker *maker) noexcept:
     """Return new memory for an instance."""
-    cdef void *memory
-    if maker.collected:
-        return gc_new(maker.cls)
-    memory = PyObject_Malloc(<size_t>maker.size)
-    return PyErr_NoMemory() if memory is NULL else PyObject_Init(<PyObject *>memory, maker.cls)
+    cdef PyObject *made
+    if _ON:
+        return instance(maker.cls, maker.collected)
+    made = (<ClassType *>maker.cls).tp_alloc(maker.cls, 0)
+    if made is not NULL and maker.collected:
+        PyObject_GC_UnTrack(made)
+    return made
 
 
-cdef void _free(PyObject *instance) noexcept:
+cdef void _free(PyObject *made) noexcept:
     """Let go of what an instance refers to, and keep its memory for the next one."""
-    cdef PyTypeObject *cls = instance.ob_type
+    cdef PyTypeObject *cls = made.ob_type
     cdef Maker *maker = _find(cls)
     cdef PyObject **slots
     cdef int at, nones = 0
@@ -186,16 +196,16 @@ cdef void _free(PyObject *instance) noexcept:
         cls = cls.tp_base
         maker = _find(cls)
     if maker.collected:
-        PyObject_GC_UnTrack(instance)
-    slots = slots_of(maker, instance)
+        PyObject_GC_UnTrack(made)
+    slots = slots_of(maker, made)
     for at in range(maker.fields):
         if slots[at] is <PyObject *>None:
             nones += 1
         else:
             Py_XDECREF(slots[at])
     refer_to_none(-nones)
-    if maker.count < RECYCLED and instance.ob_type is maker.cls:
-        maker.idle[maker.count] = instance
+    if maker.count < RECYCLED and made.ob_type is maker.cls:
+        maker.idle[maker.count] = made
         maker.count += 1
     else:
-        (<ClassType *>instance.ob_type).tp_free(instance)
+        (<ClassType *>made.ob_type).tp_free(made)

@@ -10,7 +10,7 @@ cdef extern from *:
         for (; times > 0; times--) Py_INCREF(Py_None);
         for (; times < 0; times++) Py_DECREF(Py_None);
     #elif PY_VERSION_HEX < 0x030C0000
-        Py_None->ob_refcnt += times;
+        Py_SET_REFCNT(Py_None, Py_REFCNT(Py_None) + times);
     #else
         (void)times;
     #endif

@@ -1,5 +1,7 @@
 """Objects that every thread uses at every call, in C. The twin of sharing_py.py."""
 
+from . import ON
+
 cdef extern from *:
     """
     /* A count this high makes an object immortal: its references are not counted from now on. The thread that
@@ -17,6 +19,8 @@ cdef extern from *:
 
 def share(things):
     """Have references to objects, and to what is in classes, not counted where there is no global lock."""
+    if not ON:
+        return
     for thing in things:
         never_free(thing)
         if isinstance(thing, type):

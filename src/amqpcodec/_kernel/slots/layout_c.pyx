@@ -21,21 +21,13 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy
 
-from .._records import TwinSignature, arguments_error
+from ..._records import TwinSignature, arguments_error
+from . import ON
 from .makers_c cimport hand_out, maker_of, octets_before_slots, refer_to_none, take
 from .sharing_c import share
 
 cdef extern from *:
     """
-    /* An instance whose slots are not set yet. Most of our classes are left out of garbage collection, and what
-       PyType_GenericAlloc clears is overwritten. */
-    static inline PyObject *amqpcodec_allocate(PyTypeObject *cls) {
-        PyObject *made;
-        if (PyType_IS_GC(cls)) return PyType_GenericAlloc(cls, 0);
-        made = (PyObject *)PyObject_Malloc((size_t)cls->tp_basicsize);
-        return made == NULL ? PyErr_NoMemory() : PyObject_Init(made, cls);
-    }
-
     /* Another thread that finds a pointer here finds whole what it points to. */
     static inline void amqpcodec_publish(void **place, void *value) {
     #if defined(Py_GIL_DISABLED) && !defined(_MSC_VER)
@@ -45,7 +37,6 @@ cdef extern from *:
     #endif
     }
     """
-    object allocate "amqpcodec_allocate"(PyTypeObject *cls)
     void publish "amqpcodec_publish"(void **place, void *value) noexcept
 
 cdef extern from "structmember.h":
@@ -62,16 +53,24 @@ cdef extern from "Python.h":
     ctypedef struct Wrapper "struct wrapperbase":
         pass
     ctypedef int (*setattrofunc)(PyObject *, PyObject *, PyObject *) except -1
-    ctypedef object (*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
     ctypedef struct ClassType "PyTypeObject":
         vectorcallfunc tp_vectorcall
         PyObject *tp_dict
         setattrofunc tp_setattro
     ctypedef struct MemberDescriptor "PyMemberDescrObject":
         PyMemberDef *d_member
+    ctypedef object (*getter)(PyObject *, void *)
+    ctypedef int (*setter)(PyObject *, PyObject *, void *) except -1
+    ctypedef struct PyGetSetDef:
+        const char *name
+        getter get
+        setter set
+        void *closure
     ctypedef struct WrapperDescriptor "PyWrapperDescrObject":
         Wrapper *d_base
+    object PyDescr_NewGetSet(type cls, PyGetSetDef *definition)
     object PyDescr_NewMember(type cls, PyMemberDef *definition)
+    object PyType_GenericAlloc(PyTypeObject *cls, Py_ssize_t items)
     object PyDescr_NewWrapper(type cls, Wrapper *base, void *function)
     PyTypeObject *PyDescr_TYPE(PyObject *descriptor) noexcept
     PyTypeObject PyMemberDescr_Type
@@ -89,6 +88,7 @@ cdef extern from "Python.h":
 cdef enum:
     BUCKETS = 256
 
+cdef bint _ON = ON
 
 # By address of the class. An entry is put in front once it is whole, and never removed: should two threads
 # do that at once, one entry may be lost, and its class is then constructed the ordinary way.
@@ -127,7 +127,7 @@ cdef inline object _allocated(Layout *layout):
     """An instance whose slots are not set yet."""
     cdef PyObject *taken
     if layout.maker is NULL:
-        return allocate(<PyTypeObject *>layout.cls)
+        return PyType_GenericAlloc(<PyTypeObject *>layout.cls, 0)
     taken = take(layout.maker)
     if taken is NULL:
         raise MemoryError
@@ -150,37 +150,65 @@ cdef int add_attributes(type cls, list names, Py_ssize_t offset) except -1:
 
     They are what `__slots__` makes, because the interpreter reads such a slot in place, without a call. But it
     could leave an empty slot behind, and our code expects an object there. So the attributes themselves are
-    read-only, and `_set_attribute` sets them for the class.
+    read-only, and `_set_attribute` sets them for the class. Without that they are what Cython makes of a public
+    attribute: a pair of functions.
     """
-    cdef PyMemberDef *definition = <PyMemberDef *>PyMem_Calloc(<size_t>(len(names) + 1), sizeof(PyMemberDef))
-    if definition is NULL:
-        raise MemoryError
-    attributes = <dict>(<ClassType *>cls).tp_dict
     for name in names:
-        definition.name = PyUnicode_AsUTF8(name)
-        definition.type = T_OBJECT_EX
-        definition.offset = offset
-        definition.flags = READONLY
-        attributes[name] = PyDescr_NewMember(cls, definition)
-        definition += 1
+        put_attribute(cls, name, _member(cls, name, offset) if _ON else _pair(cls, name, offset))
         offset += <Py_ssize_t>sizeof(PyObject *)
+    Py_INCREF(names)  # the definitions refer to their memory, and live as long as the class: for good
+    if not _ON:
+        return 0
     for name in ("__setattr__", "__delattr__"):
         wrapper = getattr(object, name)
-        attributes[name] = PyDescr_NewWrapper(cls, (<WrapperDescriptor *>wrapper).d_base, <void *>_set_attribute)
+        put_attribute(
+            cls, name, PyDescr_NewWrapper(cls, (<WrapperDescriptor *>wrapper).d_base, <void *>_set_attribute)
+        )
     (<ClassType *>cls).tp_setattro = _set_attribute
-    Py_INCREF(names)  # the definitions refer to their memory, and live as long as the class: for good
+    return 0
+
+
+cdef int put_attribute(type cls, str name, object attribute) except -1:
+    """Put an attribute into a class of this package, before others know it, as Cython does with those that a class
+    statement has."""
+    (<dict>(<ClassType *>cls).tp_dict)[name] = attribute
     PyType_Modified(cls)
     return 0
 
 
-cdef int _set_attribute(PyObject *instance, PyObject *name, PyObject *value) except -1:
+cdef object _member(type cls, str name, Py_ssize_t offset):
+    """Return the descriptor of a slot."""
+    cdef PyMemberDef *definition = <PyMemberDef *>PyMem_Calloc(1, sizeof(PyMemberDef))
+    if definition is NULL:
+        raise MemoryError
+    definition.name = PyUnicode_AsUTF8(name)
+    definition.type = T_OBJECT_EX
+    definition.offset = offset
+    definition.flags = READONLY
+    return PyDescr_NewMember(cls, definition)
+
+
+cdef object _pair(type cls, str name, Py_ssize_t offset):
+    """Return a descriptor that calls `_get` and `_set` for a slot."""
+    cdef PyGetSetDef *definition = <PyGetSetDef *>PyMem_Calloc(1, sizeof(PyGetSetDef))
+    if definition is NULL:
+        raise MemoryError
+    definition.name = PyUnicode_AsUTF8(name)
+    definition.get = _get
+    definition.set = _set
+    definition.closure = <void *>offset
+    return PyDescr_NewGetSet(cls, definition)
+
+
+cdef object _get(PyObject *instance, void *offset):
+    with cython.critical_section(<object>instance):
+        return <object>(<PyObject **>(<char *>instance + <Py_ssize_t>offset))[0]
+
+
+cdef int _set(PyObject *instance, PyObject *value, void *offset) except -1:
     """Set or delete an attribute; a slot that is deleted is None."""
-    cdef MemberDescriptor *found = <MemberDescriptor *>_PyType_Lookup(instance.ob_type, name)
-    cdef PyObject **place
+    cdef PyObject **place = <PyObject **>(<char *>instance + <Py_ssize_t>offset)
     cdef PyObject *old
-    if found is NULL or (<PyObject *>found).ob_type is not &PyMemberDescr_Type or not _is_ours(found, instance):
-        return PyObject_GenericSetAttr(instance, name, value)
-    place = <PyObject **>(<char *>instance + found.d_member.offset)
     if value is NULL:
         value = <PyObject *>None
     Py_INCREF(<object>value)
@@ -189,6 +217,14 @@ cdef int _set_attribute(PyObject *instance, PyObject *name, PyObject *value) exc
         publish(<void **>place, value)
     Py_XDECREF(old)
     return 0
+
+
+cdef int _set_attribute(PyObject *instance, PyObject *name, PyObject *value) except -1:
+    """Set or delete an attribute of a class that has `_member`s."""
+    cdef MemberDescriptor *found = <MemberDescriptor *>_PyType_Lookup(instance.ob_type, name)
+    if found is NULL or (<PyObject *>found).ob_type is not &PyMemberDescr_Type or not _is_ours(found, instance):
+        return PyObject_GenericSetAttr(instance, name, value)
+    return _set(instance, value, <void *>found.d_member.offset)
 
 
 cdef inline bint _is_ours(MemberDescriptor *found, PyObject *instance) noexcept:
@@ -208,7 +244,7 @@ cdef int prepare(type cls) except -1:
     offsets = [before + at * <Py_ssize_t>sizeof(PyObject *) for at in range(len(attributes))]
     if not all([attribute in vars(cls) for attribute in attributes]):
         add_attributes(cls, attributes, before)
-    if len(attributes) > MOST_FIELDS or (<ClassType *>cls).tp_vectorcall is _construct:
+    if not _ON or len(attributes) > MOST_FIELDS or (<ClassType *>cls).tp_vectorcall is _construct:
         return 0
     model = cls()
     layout = lay_out(cls, attributes, offsets, model)
@@ -259,12 +295,13 @@ cdef Layout *lay_out(type cls, list names, list offsets, object model) except NU
 
 cdef void serve(Layout *layout) noexcept:
     """Let calls of the class be served by `_construct`."""
-    (<ClassType *>layout.cls).tp_vectorcall = _construct
+    serve_by(<type>layout.cls, _construct)
 
 
-cdef void stop_serving(Layout *layout) noexcept:
-    """Leave calls of the class to the interpreter again."""
-    (<ClassType *>layout.cls).tp_vectorcall = NULL
+cdef void serve_by(type cls, vectorcallfunc construct) noexcept:
+    """Let calls of a class be served by a function; NULL leaves them to the interpreter again."""
+    if _ON:
+        (<ClassType *>cls).tp_vectorcall = construct
 
 
 cdef void _enter_name(Layout *layout, PyObject *name, Py_ssize_t field) noexcept:
@@ -405,9 +442,7 @@ cdef int describe_constructor(type cls, str name) except -1:
         (<ClassType *>cls).tp_vectorcall = _call_described
     described.next = _described[_bucket(described.cls)]
     publish(<void **>&_described[_bucket(described.cls)], described)
-    (<dict>(<ClassType *>cls).tp_dict)["__signature__"] = TwinSignature(cls)
-    PyType_Modified(cls)
-    return 0
+    return put_attribute(cls, "__signature__", TwinSignature(cls))
 
 
 cdef object _call_described(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):

@@ -1,6 +1,6 @@
 """Names and signatures of constructors in the compiled build. The twin of constructors_py.py."""
 
-from .._records import constructor_name
+from ..._records import constructor_name
 from .layout_c cimport add_attributes, describe_constructor
 from .makers_c cimport octets_before_slots
 

@@ -2,6 +2,9 @@ from cpython.object cimport PyObject
 
 from .makers_c cimport MOST_FIELDS, Maker
 
+cdef extern from "Python.h":
+    ctypedef object (*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
+
 cdef enum:
     NAME_BUCKETS = 128
 
@@ -33,7 +36,8 @@ cdef int add_attributes(type cls, list names, Py_ssize_t offset) except -1
 cdef int prepare(type cls) except -1
 cdef Layout *lay_out(type cls, list names, list offsets, object model) except NULL
 cdef void serve(Layout *layout) noexcept
-cdef void stop_serving(Layout *layout) noexcept
+cdef void serve_by(type cls, vectorcallfunc construct) noexcept
+cdef int put_attribute(type cls, str name, object attribute) except -1
 cdef int describe_constructor(type cls, str name) except -1
 cdef object copy_model(Layout *layout)
 cdef object call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords)

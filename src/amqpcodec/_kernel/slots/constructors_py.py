@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._records import constructor_name
-from .._typing import TYPE_CHECKING
+from ..._records import constructor_name
+from ..._typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,8 @@ that costs as much as half of writing it.
 
 from cpython.object cimport PyObject
 
-from .encoder_c cimport Encoder
+from ..encoder_c cimport Encoder
+from . import ON
 
 cdef extern from *:
     """
@@ -34,6 +35,8 @@ cdef Call _other_method
 def quicken(cls):
     """Have `encode_message` and `encode_method` of a class, an `Encoder`, take positional arguments at once."""
     global _other_message, _other_method
+    if not ON:
+        return
     _other_message = <Call>_replace(cls, "encode_message", <void *>_encode_message)
     _other_method = <Call>_replace(cls, "encode_method", <void *>_encode_method)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._typing import Any
+from ..._typing import Any
 
 
 def quicken(cls: type[Any]) -> None:
