@@ -369,11 +369,10 @@ def resolve(
 
 def unexpected(function: str, name: str, known: Iterable[str]) -> TypeError:
     """Return the error for a keyword that a function does not take, with the nearest that it does."""
-    import difflib
+    from ._nearest import nearest_hint
 
     message = f"{function}() got an unexpected keyword argument {name!r}"
-    nearest = difflib.get_close_matches(name, list(known), 1)
-    return TypeError(message + "".join(f"; the nearest option is {each!r}" for each in nearest))
+    return TypeError(message + nearest_hint(name, known, 0.6, "option"))
 
 
 def select(options: type, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
 
 from . import RawProperties
@@ -240,16 +241,24 @@ class Replayer:
         self._begun: tuple[int, float] | None = None
 
     async def run(self, publishes: Iterable[CapturedPublish]) -> None:
-        """Publish messages, and wait until the broker has confirmed them.
+        """Publish messages, and wait until the broker has confirmed them. For none, nothing is connected.
 
         What goes wrong is in `report`. A task that is cancelled leaves there what is known by then.
 
         Raises:
             OSError, AmqpError: there is no connection at the start.
         """
+        messages = iter(publishes)
+        try:
+            first = next(messages, None)  # a capture that cannot be read needs no connection
+        except (AmqpError, OSError) as error:
+            self.report.error = error
+            return
+        if first is None:
+            return
         async with self._client:
             try:
-                for publish in publishes:
+                for publish in chain((first,), messages):
                     await self._until_due(publish.time_ns)
                     await self._publish(publish)
                     if self.report.error is not None:

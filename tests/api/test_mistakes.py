@@ -265,7 +265,7 @@ arrow.read_capture(PCAP, "message")
 arrow.read_capture(PCAP, columns="routing_key")
     TypeError: columns: must be several names, not str
 arrow.read_capture(PCAP, columns=["routingkey"])
-    ValueError: no column 'routingkey'; there are ...routing_key...
+    ValueError: no column 'routingkey'; there are ...; the nearest name is 'routing_key'
 arrow.read_capture(PCAP, max_body_bytes="1m")
     TypeError: max_body_bytes: must be a whole number, not str
 """)

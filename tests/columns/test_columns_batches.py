@@ -160,6 +160,7 @@ class TestBatchDecoder:
         ("options", "message"),
         [
             ({"columns": ["nothing"]}, "no column 'nothing'"),
+            ({"columns": ["Ofset"]}, "no column 'Ofset'; there are .*; the nearest name is 'offset'$"),
             ({"columns": ["offset", "offset"]}, "asked for twice"),
             ({"dialect": "amqp-1-0"}, "no dialect 'amqp-1-0'"),
             ({"mode": "quiet"}, "mode: 'quiet' is none of"),

@@ -12,7 +12,7 @@ from support.troubled import Talk
 
 from amqpcodec import arrow
 from amqpcodec import rabbitmq as amqp
-from amqpcodec._columns.message_sink import OpenMessage
+from amqpcodec._columns.open_message import OpenMessage
 from amqpcodec._state import Fields
 from amqpcodec.capture import Connection
 
@@ -60,6 +60,8 @@ DIALECTS = {"rabbitmq-0-9-1": amqp}
         ({5: b"\x01\0\1\0\0\0\4\0\x3c\xff\xff\xce"}, "there is a content of a method that nobody knows"),
         ({5: None, 6: None}, "there is a content without a content header"),
         ({6: METHOD}, "there is a content without a content header"),
+        ({5: None, 6: METHOD}, "there is a content without a content header"),
+        ({5: None, 6: b"\x02\0\1\0\0\0\4\0\x3c\0\0\xce"}, "there is a content without a content header"),
         ({8: ["text"]}, "there is a body that is not octets"),
         ({4: -1}, "-1 is out of range"),
         ({4: 65536}, "65536 is out of range"),

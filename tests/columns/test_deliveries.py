@@ -19,7 +19,13 @@ from support.troubled import Talk
 
 from amqpcodec import _backend, arrow
 from amqpcodec import rabbitmq as amqp
+from amqpcodec._columns.origins import NO_TIME
+from amqpcodec._columns.requests import request
+from amqpcodec._columns.steps import REQUEST, step_of
 from amqpcodec._columns.trace import TRACERS
+from amqpcodec._generated.index import DIALECTS
+from amqpcodec.capture import Connection
+from amqpcodec.capture.dialects import module
 
 US = 100  # microseconds between packets; an answer that is sent next comes two of them later
 
@@ -181,6 +187,19 @@ def test_octets_that_are_missing_end_the_counting_of_publishes(build: str) -> No
     assert shown(rows, "latency_us")[1:] == [(None,)] * 2
 
 
+def test_every_request_that_says_something_about_messages_is_taken(build: str) -> None:
+    follower = _backend.load("amqpcodec._columns.following", build).Follower()
+    followed = follower.connection(Connection(0, None, None))
+    taken = set()
+    for dialect in map(module, DIALECTS):
+        for method in dialect.METHODS.values():
+            if step_of(method) == REQUEST:
+                request(followed, 1, 0, method(), NO_TIME, NO_TIME)
+                taken.add(method.spec.name)
+    assert {"basic.get-empty", "tx.select", "confirm.select", "connection.close-ok"} < taken
+    assert follower.channels <= 1
+
+
 def test_a_limit_says_what_it_drops(build: str, monkeypatch: pytest.MonkeyPatch) -> None:
     following = _backend.load("amqpcodec._columns.following", build)
     monkeypatch.setattr(following, "MOST_WAITING", 2)
@@ -194,6 +213,17 @@ def test_a_limit_says_what_it_drops(build: str, monkeypatch: pytest.MonkeyPatch)
     assert shown(talk.rows(build), "delivery_tag", "outcome") == [
         (3, "dropped"), (4, "dropped"), (1, "ack"), (2, "ack"), (5, "ack"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("octets", [0, 10, 11])
+def test_a_content_header_that_ends_within_the_size_of_the_body_shows_none(build: str, octets: int) -> None:
+    method, _, _ = message(deliver(1))
+    header = b"\2\0\1" + octets.to_bytes(4, "big") + b"\0\x3c\0\0\0\0\0\0\0\0\0"[:octets] + b"\xce"
+    talk = Recorded()
+    talk.consume("work", "c")
+    talk.send(SERVER, method, header)
+    [row] = talk.rows(build)
+    assert (row["delivery_tag"], row["body_size"], row["complete"]) == (1, None, False)
 
 
 def test_messages_that_wait_with_large_headers_are_limited(

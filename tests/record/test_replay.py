@@ -22,7 +22,7 @@ from amqpcodec.capture import Endpoint, read_frames
 from amqpcodec.capture.writing import Conversation, PacketWriter
 from amqpcodec.cli import main
 from amqpcodec.record import Recorder
-from amqpcodec.replay import CapturedPublish, PublishReader, Replayer, read_publishes
+from amqpcodec.replay import CapturedPublish, PublishReader, Replayer, ReplayReport, read_publishes
 from amqpcodec.testing import Broker, faults, running_broker
 
 SECOND = 1_000_000_000
@@ -251,6 +251,14 @@ async def test_a_replay_goes_at_the_pace_of_the_capture(path: Path) -> None:
             assert least <= monotonic() - began < most
 
 
+async def test_what_cannot_be_read_or_is_empty_needs_no_broker(tmp_path: Path) -> None:
+    replayer = Replayer("amqp://127.0.0.1:1")
+    await replayer.run(())
+    assert replayer.report == ReplayReport()
+    await replayer.run(read_publishes(str(tmp_path / "none.pcap")))
+    assert isinstance(replayer.report.error, FileNotFoundError)
+
+
 async def test_a_cancelled_replay_says_what_is_unknown(path: Path) -> None:
     with capture_of(path) as conversation:
         for number in range(3):
@@ -335,6 +343,7 @@ def test_a_replay_says_what_was_published_and_where_it_goes_on(
         (["--speed", "0", "{path}", "amqp://localhost"], "--speed 0: it is a positive number, or max"),
         (["{path}", "http://localhost"], "a URL of a broker begins with amqp:// or amqps://"),
         (["--dry-run", "{path}.none", "amqp://localhost"], "No such file or directory"),
+        (["{path}.none", "amqp://127.0.0.1:1"], "No such file or directory"),
         (["{path}", "amqp://127.0.0.1:1"], "Connect call failed"),
     ],
 )

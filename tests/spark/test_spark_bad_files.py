@@ -20,7 +20,7 @@ from amqpcodec import arrow
 from amqpcodec.spark import parquet_to_stream, pcap_to_parquet, table_schema
 from amqpcodec.spark.notices import BadFileWarning, NothingFoundWarning
 from amqpcodec.spark.options import read_options
-from amqpcodec.spark.source import AmqpReader
+from amqpcodec.spark.readers import AmqpReader
 
 BAD = {
     "readme": b"# Captures of last week\n",

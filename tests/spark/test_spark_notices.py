@@ -14,7 +14,7 @@ from amqpcodec.spark import pcap_to_parquet, table_schema
 from amqpcodec.spark.notices import NothingFoundWarning, warn_of_files
 from amqpcodec.spark.options import read_options
 from amqpcodec.spark.planning import bad_part
-from amqpcodec.spark.source import AmqpReader
+from amqpcodec.spark.readers import AmqpReader
 
 BUNNY = Path(__file__).parents[2] / "examples" / "real-bunny.pcap"
 

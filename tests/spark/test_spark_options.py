@@ -50,6 +50,7 @@ def test_an_option_is_taken_by_its_name_in_any_case(given: dict[str, str], field
     ("given", "message"),
     [
         ({"tabel": "frames"}, "no option 'tabel'; there are paths, table"),
+        ({"tabel": "frames"}, "; the nearest option is 'table'"),
         ({"table": "frame"}, "option 'table': 'frame' is none of frames, methods"),
         ({"mode": "strict"}, "option 'mode': 'strict' is none of permissive, dropmalformed, failfast"),
         ({"maxGroupBytes": "0"}, "option 'maxGroupBytes': '0' is no size"),
@@ -105,7 +106,7 @@ def test_a_schema_asks_for_columns_and_parts_of_structs() -> None:
     [
         (
             struct(exchnage=spark_types.StringType()),
-            "table 'messages' has no column 'exchnage'; there are file, ",
+            "table 'messages' has no column 'exchnage'; there are file, .*; the nearest name is 'exchange'$",
         ),
         (struct(channel=spark_types.LongType()), "column 'channel' is int, and cannot be read as bigint"),
         (struct(properties=spark_types.StringType()), "cannot be read as string"),

@@ -21,8 +21,9 @@ from amqpcodec.spark import reading
 from amqpcodec.spark.options import read_options
 from amqpcodec.spark.packaging import packaged, unpacker
 from amqpcodec.spark.planning import Part
+from amqpcodec.spark.readers import AmqpReader
 from amqpcodec.spark.schemas import table_schema
-from amqpcodec.spark.source import AmqpReader, AmqpSource, register
+from amqpcodec.spark.source import AmqpSource, register
 
 
 @pytest.fixture(params=["reader", "stream reader", "writer"])

@@ -28,8 +28,8 @@ from amqpcodec.spark.files import File
 from amqpcodec.spark.notices import BadFileWarning, NothingFoundWarning
 from amqpcodec.spark.options import read_options
 from amqpcodec.spark.planning import parts_of, plan, together
+from amqpcodec.spark.readers import AmqpReader
 from amqpcodec.spark.reading import batches, with_states
-from amqpcodec.spark.source import AmqpReader
 
 
 def rows(options: SparkReadOptions) -> list[dict[str, object]]:

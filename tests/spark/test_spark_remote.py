@@ -19,7 +19,7 @@ from amqpcodec.spark import files, table_schema
 from amqpcodec.spark.committer import Committer
 from amqpcodec.spark.files import listed
 from amqpcodec.spark.options import read_options
-from amqpcodec.spark.source import AmqpReader
+from amqpcodec.spark.readers import AmqpReader
 from amqpcodec.spark.streaming import AmqpStreamReader
 
 COLUMNS = ["file", "flow", "offset", "routing_key", "body", "complete"]

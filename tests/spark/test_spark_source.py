@@ -74,7 +74,10 @@ def test_columns_can_be_named_by_an_option(spark: Any, folder: Path) -> None:
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are(spark: Any, folder: Path) -> None:
-    with pytest.raises(PySparkException, match=r"no column 'exchnage'; there are file, flow, .*exchange"):
+    with pytest.raises(
+        PySparkException,
+        match=r"no column 'exchnage'; there are file, flow, .*; the nearest name is 'exchange'",
+    ):
         read(spark, folder, "exchnage string").count()
 
 

@@ -24,8 +24,8 @@ from amqpcodec.options import SparkReadOptions
 from amqpcodec.spark import progress, states, table_schema
 from amqpcodec.spark.options import read_options
 from amqpcodec.spark.planning import Part
+from amqpcodec.spark.readers import AmqpReader
 from amqpcodec.spark.reading import states as reading_states
-from amqpcodec.spark.source import AmqpReader
 
 Row = dict[str, Any]
 

@@ -14,7 +14,7 @@ import synthetic_capture
 from amqpcodec import arrow
 from amqpcodec.spark import table_schema
 from amqpcodec.spark.options import read_options
-from amqpcodec.spark.source import AmqpReader
+from amqpcodec.spark.readers import AmqpReader
 from amqpcodec.spark.streaming import AmqpStreamReader
 
 COLUMNS = ["file", "flow", "packet", "ts_ns", "direction", "offset", "routing_key", "body", "complete"]

@@ -327,7 +327,7 @@ def maker() -> Any:
 
 
 NEVER: dict[str, tuple[Any, dict[str, Any], type[Exception]]] = {
-    "there is no method 'queue.declear': did you mean 'queue.declare'?": (
+    "there is no method 'queue.declear'; the nearest name is 'queue.declare'": (
         drop(), {"method": "queue.declear"}, ValueError,
     ),
     "there is no method 'zzz'": (drop(), {"method": "zzz"}, ValueError),

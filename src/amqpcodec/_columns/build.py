@@ -1,4 +1,4 @@
-"""Makers of columns in the build that is asked for: a sink with its feeder, or a reader of values."""
+"""Makes the sink of a table, and a feeder for it, in the build that is asked for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from .schemas import Column
 from .sinks import ConnectionSink, ErrorSink, FrameSink, MethodSink, PacketSink, Sink
 
 if TYPE_CHECKING:
-    from .binary_py import ValueReader
     from .feeder_py import Feeder
     from .packet_feeder_py import PacketFeeder
 
@@ -53,20 +52,10 @@ def open_feeder(
         kept["open_contents"] = _backend.load("amqpcodec._columns.contents", decoding.impl).OpenContents
         following = _backend.load("amqpcodec._columns.following", decoding.impl)
         kept["follower"] = following.Follower
-        if table == "deliveries":
-            kept["message"] = following.Message
+        kept["message"] = following.Message
     elif table == "connections":
         kept["totals"] = _backend.load("amqpcodec._columns.contents", decoding.impl).Totals
     sink = make_sink(table, columns, decoding, file=file, faults=faults, store=store, **kept)
     if table == "packets":
         return sink, _backend.load("amqpcodec._columns.packet_feeder", decoding.impl).PacketFeeder(sink)
     return sink, _backend.load("amqpcodec._columns.feeder", decoding.impl).Feeder(sink)
-
-
-def open_values(
-    table: str, columns: Sequence[Column], decoding: Decoding, *, direction: int, explode: bool
-) -> ValueReader:
-    """A reader of columns of octets; arguments are those of `binary_py.ValueReader`."""
-    build = _backend.load("amqpcodec._columns.binary", decoding.impl)
-    reader: ValueReader = build.ValueReader(table, columns, decoding, direction=direction, explode=explode)
-    return reader

@@ -27,8 +27,8 @@ from .buffers_c cimport (
 from .text_c cimport MOST_OCTETS, Keys, add_key, are_entries, behind_value, put_value
 
 from .._generated.wire_types import NUMBERS
-from .requests import step_of
 from .rows import ANSWERS
+from .steps import step_of
 from .trace import TRACERS, trace_of
 
 cdef extern from *:

@@ -19,8 +19,8 @@ from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD
 from .buffers_c cimport append, free_octets
 from .cells_c cimport LEAST_HEADER, LEAST_METHOD, shape_of_method
 
-from .message_sink import OpenMessage
-from .rows import FrameOrigin
+from .open_message import OpenMessage
+from .origins import FrameOrigin
 
 cdef enum:
     _FEW = 8

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from amqpcodec.capture import Connection
 
-from .rows import NO_TIME
-
-if TYPE_CHECKING:
-    from .message_sink import OpenMessage
+from .open_message import OpenMessage
+from .origins import NO_TIME
 
 
 class OpenContents:

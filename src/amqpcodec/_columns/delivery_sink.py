@@ -8,9 +8,11 @@ from typing import Any
 from amqpcodec.capture import Fault
 
 from .following_py import Message
-from .message_sink import INCOMPLETE, MessageSink, OpenMessage
-from .requests import ANSWER, step_of
-from .rows import NO_TIME, FrameOrigin, fault_code
+from .message_sink import INCOMPLETE, MessageSink
+from .open_message import OpenMessage
+from .origins import NO_TIME, FrameOrigin
+from .rows import fault_code
+from .steps import ANSWER, step_of
 
 _CLOSED = "connection.close-ok"
 
@@ -20,13 +22,11 @@ class DeliverySink(MessageSink):
 
     Args:
         arguments, options: those of `MessageSink`.
-        message: what messages are kept in that wait: `Message` of the build in use.
     """
 
-    def __init__(self, *arguments: Any, message: type[Message] = Message, **options: Any) -> None:
+    def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.follower.settler.call = self.settle
-        self._message = message
 
     def is_counted_only(self, method: Any) -> bool:
         """See `Sink.is_counted_only`."""
@@ -46,7 +46,7 @@ class DeliverySink(MessageSink):
         method = content.dialect.METHODS.get(content.ids) if content.method else None
         frames = (content.method or b"") + (content.header or b"")
         step = step_of(method) if method else 0
-        message = self._message(
+        message = self.message(
             content.origin, content.channel, content.dialect, step, frames, content.header_offset
         )
         message.size, message.complete = content.octets, content.complete

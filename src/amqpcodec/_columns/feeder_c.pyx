@@ -35,7 +35,7 @@ from ..capture.container import MAX_RECORD
 from ..capture.frames import CHUNK_BYTES, ConnectionDecoder
 from ..capture.model import Close, Data, Fault
 from .feeder_py import dispatch
-from .requests import ANSWER, DELIVER, GET_OK, PUBLISH, REQUEST
+from .steps import ANSWER, DELIVER, GET_OK, PUBLISH, REQUEST
 from .sinks import flow_of
 
 cdef enum:  # the tables

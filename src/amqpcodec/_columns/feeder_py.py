@@ -23,8 +23,8 @@ from amqpcodec.capture.frames import ConnectionDecoder
 from amqpcodec.capture.position import FilePosition, read_part
 from amqpcodec.capture.streams_py import StreamTracker
 
+from .origins import FrameOrigin
 from .packet_feeder_py import PacketFeeder
-from .rows import FrameOrigin
 from .sinks import Flows, Sink, flow_of
 
 

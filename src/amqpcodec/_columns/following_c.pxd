@@ -64,11 +64,11 @@ cdef class Followed:
     cdef object _leave(self, Message message, object outcome, long long packet, long long time_ns)
     @cython.locals(channel=Channel, waiting=dict, kind=cython.int, bits=cython.int)
     cpdef object answer(self, int direction, bytes method, long long packet, long long time_ns)
-    cpdef object end(self)
+    @cython.locals(channel=Channel)
+    cpdef object end(self, long long packet, long long time_ns)
     cpdef object forget(self)
     cpdef object lose(self, int direction)
-    @cython.locals(channel=Channel)
-    cdef object _end_all(self, long long packet, long long time_ns)
+    cdef object _forget_channels(self)
     cpdef object end_channel(self, Channel channel, long long packet, long long time_ns)
     @cython.locals(message=Message, left=list, follower=Follower)
     cpdef object drop(self, dict waiting, str outcome, long long packet, long long time_ns)
@@ -79,7 +79,7 @@ cdef class Follower:
     cdef public Settler settler
     cdef public object depth, watch
     cdef public Py_ssize_t most_waiting, most_octets, waiting, octets, channels
-    cdef dict _connections
+    cdef readonly dict connections
 
     cpdef Followed connection(self, object connection)
 

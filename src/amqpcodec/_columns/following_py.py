@@ -7,29 +7,30 @@ answers count only at tx.commit, so channels in that mode are left out, as are c
 acknowledge.
 
 Contents and answers are read from the octets of their frames, since there may be very many. All five dialects
-have the same arguments there; `requests.step_of` refuses others. What requests mean is in `requests`.
+have the same arguments there; `steps.step_of` refuses others. What requests mean is in `requests`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import Any
 
 from amqpcodec import DecodeError
 from amqpcodec._kernel.wire import METHOD, OVERHEAD
-from amqpcodec._state import Fields, Note
 from amqpcodec._typing import PURE
 from amqpcodec.capture import Connection
 
-from .following_states import LOST_COUNT, channel_state, none_for, restore_channel, restored_message
-from .requests import DELIVER, GET_OK, HANDLERS, PUBLISH, RETURN, Request, Source
-from .rows import NO_TIME, FrameOrigin
+from .origins import NO_TIME, FrameOrigin, none_for
+from .steps import DELIVER, GET_OK, PUBLISH, RETURN
 from .text import clean
+
+Source = tuple[str | None, bool]  # of messages: a queue, and whether they are not acknowledged
+Request = tuple[str, str | None, bool]  # a consumer tag and such a source
 
 MOST_WAITING = 200_000  # messages without an answer yet, in total
 MOST_OCTETS = 256 << 20  # of their methods and content headers
 MOST_CHANNELS = 20_000
+LOST_COUNT = -1  # in place of the number of the next publish
 _ARGUMENTS = 11  # octets of a method's frame before its arguments
 _UNKNOWN = NO_TIME  # a packet or time
 _METHOD = bytes([METHOD])  # the first octet of a method's frame
@@ -47,7 +48,7 @@ class Message:
         size: octets of all its frames.
         complete: whether all of it came.
         error, culprit: what is wrong with the order of its frames, and the frame that is.
-        step: its method, as `requests.step_of` says.
+        step: its method, as `steps.step_of` says.
         tag: its number; 0 for one that no answer can name.
         queue: where it comes from, if that is known.
         sure: whether its consumer is known to acknowledge.
@@ -339,14 +340,7 @@ class Followed:
         else:
             channel.first_delivered = tag + 1
 
-    # -- requests
-
-    def request(self, number: int, direction: int, method: Any, packet: int, time_ns: int) -> None:
-        """Take any other method that says something about messages, decoded."""
-        if method.spec.name == "connection.close-ok":
-            self._end_all(packet, time_ns)
-            return
-        HANDLERS[method.spec.name](self, self.channel(number), direction, method, packet, time_ns)
+    # -- ends
 
     def lose(self, direction: int) -> None:
         """Octets are missing: counting no longer matches requests and answers."""
@@ -356,22 +350,21 @@ class Followed:
                 self.drop(channel.published, "unknown", _UNKNOWN, _UNKNOWN)
                 channel.next_tag = LOST_COUNT
 
-    def end(self) -> None:
+    def end(self, packet: int, time_ns: int) -> None:
         """Nothing more will come of the connection."""
-        self._end_all(_UNKNOWN, _UNKNOWN)
+        for channel in self.channels.values():
+            self.end_channel(channel, packet, time_ns)
+        self._forget_channels()
 
     def forget(self) -> None:
         """Make room for other connections."""
         for channel in self.channels.values():
             self.drop(channel.delivered, "dropped", _UNKNOWN, _UNKNOWN)
             self.drop(channel.published, "dropped", _UNKNOWN, _UNKNOWN)
-        self.follower.channels -= len(self.channels)
-        self.channels.clear()
+        self._forget_channels()
         self.forgotten += 1
 
-    def _end_all(self, packet: int, time_ns: int) -> None:
-        for channel in self.channels.values():
-            self.end_channel(channel, packet, time_ns)
+    def _forget_channels(self) -> None:
         self.follower.channels -= len(self.channels)
         self.channels.clear()
 
@@ -404,6 +397,7 @@ class Follower:
         waiting: messages that wait for an answer.
         octets: those of them.
         channels: channels that are followed.
+        connections: those that have not ended.
     """
 
     def __init__(self) -> None:
@@ -412,18 +406,18 @@ class Follower:
         self.depth: Callable[[str | None, int], None] | None = None
         self.watch: Callable[[Message, bool, int], None] | None = None
         self.waiting = self.octets = self.channels = 0
-        self._connections: dict[Connection, Followed] = {}
+        self.connections: dict[Connection, Followed] = {}
 
     def connection(self, connection: Connection) -> Followed:
         """Return a connection, which may be new: one object until it has ended."""
-        followed = self._connections.get(connection)
+        followed = self.connections.get(connection)
         if followed is None:
-            followed = self._connections[connection] = Followed(self, connection)
+            followed = self.connections[connection] = Followed(self, connection)
         return followed
 
     def lose(self, connection: Connection, direction: int) -> None:
         """Octets are missing in a direction of a connection."""
-        followed = self._connections.get(connection)
+        followed = self.connections.get(connection)
         if followed is not None:
             followed.lose(direction)
 
@@ -432,14 +426,14 @@ class Follower:
         followed = self.connection(connection)
         followed.closes += 1
         if followed.closes == 2:
-            followed.end()
-            del self._connections[connection]
+            followed.end(_UNKNOWN, _UNKNOWN)
+            del self.connections[connection]
 
     def make_room(self, wanting: Followed) -> None:
         """Have room for one more channel of a connection: the oldest other ones are forgotten."""
         if self.channels >= MOST_CHANNELS:
             # An eighth at once: connections are not gone through for each channel.
-            for followed in list(self._connections.values()):
+            for followed in list(self.connections.values()):
                 if self.channels < MOST_CHANNELS - MOST_CHANNELS // 8:
                     break
                 if followed is not wanting:
@@ -447,36 +441,6 @@ class Follower:
             if self.channels >= MOST_CHANNELS:
                 wanting.forget()
         self.channels += 1
-
-    # -- states
-
-    def snapshot(self, note: Note) -> list[Any]:
-        """Return the state, for `restore`; `note` is called with each packet in it."""
-        return [
-            [followed.connection.number, followed.closes, [
-                [number, *channel_state(channel, note)]
-                for number, channel in sorted(followed.channels.items())
-            ]]
-            for followed in sorted(self._connections.values(), key=_number_of)
-        ]  # fmt: skip
-
-    def restore(self, connection: Connection, state: Fields, dialects: Mapping[str, ModuleType]) -> None:
-        """Go on from the state of a connection, behind its number.
-
-        Raises:
-            ValueError: it is damaged.
-        """
-        followed = self.connection(connection)
-        followed.closes = state.number(0, 1)
-        for fields in state.items():
-            number = fields.number(0, 0xFFFF)
-
-            def restored(waiting: Fields, number: int = number) -> Message:
-                return restored_message(waiting, connection, number, dialects, Message)
-
-            for message in restore_channel(followed.channel(number), fields, restored):
-                self.waiting += 1
-                self.octets += len(message.frames)
 
 
 _REJECT = 90  # its method id; those of ack and nack
@@ -527,7 +491,3 @@ def _shortstr(octets: bytes, at: int) -> bytes:
 
 def _text(octets: bytes) -> str:
     return clean(octets.decode("utf-8", "surrogateescape"))
-
-
-def _number_of(followed: Followed) -> int:
-    return followed.connection.number

@@ -1,29 +1,59 @@
-"""States of what `following` keeps: of a channel, and of a message that waits."""
+"""States of what `following` keeps: connections with their channels, and the messages that wait."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amqpcodec import DecodeError
-from amqpcodec._kernel.wire import FRAME_END, HEADER, METHOD, OVERHEAD
+from amqpcodec._kernel.wire import HEADER, METHOD
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import Connection
-from amqpcodec.capture.envelopes import method_ids
+from amqpcodec.capture.envelopes import is_frame, method_ids
 
-from .requests import Request, Source, step_of
-from .rows import NO_TIME, FrameOrigin
-
-if TYPE_CHECKING:
-    from .following_py import Channel, Message
-
-LOST_COUNT = -1  # in place of the number of the next publish
-_LEAST_METHOD = 12  # octets of a frame with the ids of a method
+from .following_py import LOST_COUNT, Channel, Followed, Follower, Message, Request, Source
+from .origins import FrameOrigin, none_for
+from .steps import step_of
 
 
-def channel_state(channel: Channel, note: Note) -> list[Any]:
-    """Return the state of a channel; `note` is called with each packet in it."""
+def follower_state(follower: Follower, note: Note) -> list[Any]:
+    """Return the state of all connections; `note` is called with each packet in it."""
+    connections = sorted(follower.connections.items(), key=lambda item: item[0].number)
+    return [
+        [connection.number, followed.closes, [
+            [number, *_channel_state(channel, note)] for number, channel in sorted(followed.channels.items())
+        ]]
+        for connection, followed in connections
+    ]  # fmt: skip
+
+
+def restore_followed(
+    followed: Followed, state: Fields, dialects: Mapping[str, ModuleType], make: type[Message]
+) -> None:
+    """Go on from the state of a connection.
+
+    Args:
+        followed: the connection, a new one.
+        state: its part of what `follower_state` returned, after its number.
+        dialects: their modules, by name.
+        make: the class of messages, of the build of `followed`.
+
+    Raises:
+        ValueError: the state is damaged.
+    """
+    followed.closes = state.number(0, 1)
+    follower = followed.follower
+    for fields in state.items():
+        number = fields.number(0, 0xFFFF)
+        restored = partial(_restored_message, followed.connection, number, dialects, make)
+        for message in _restore_channel(followed.channel(number), fields, restored):
+            follower.waiting += 1
+            follower.octets += len(message.frames)
+
+
+def _channel_state(channel: Channel, note: Note) -> list[Any]:
     consumers = channel.consumers or {}
     return [
         channel.next_tag, channel.transacted, channel.queue,
@@ -34,17 +64,8 @@ def channel_state(channel: Channel, note: Note) -> list[Any]:
     ]  # fmt: skip
 
 
-def restore_channel(channel: Channel, state: Fields, restored: Callable[[Fields], Message]) -> list[Message]:
-    """Go on from the state of a channel; return the messages that wait.
-
-    Args:
-        channel: a new one.
-        state: what `channel_state` returned.
-        restored: makes a message from its state.
-
-    Raises:
-        ValueError: it is damaged.
-    """
+def _restore_channel(channel: Channel, state: Fields, restored: Callable[[Fields], Message]) -> list[Message]:
+    """Go on from the state of a channel; return the messages that wait, which `restored` makes."""
     channel.next_tag = state.number(LOST_COUNT)
     channel.transacted = state.flag()
     channel.queue = state.text_or_none()
@@ -59,24 +80,14 @@ def restore_channel(channel: Channel, state: Fields, restored: Callable[[Fields]
     return [*published.values(), *delivered.values()]
 
 
-def restored_message(
-    state: Fields,
+def _restored_message(
     connection: Connection,
     channel: int,
     dialects: Mapping[str, ModuleType],
-    make: Callable[..., Message],
+    make: type[Message],
+    state: Fields,
 ) -> Message:
-    """Return the message that a state was made of.
-
-    Args:
-        state: of the message.
-        connection, channel: where it was seen.
-        dialects: their modules, by name.
-        make: the class of messages.
-
-    Raises:
-        ValueError: the state is damaged.
-    """
+    """Return the message that a state was made of."""
     packet, time_ns, offset, direction = state.packet(), state.time(), state.number(0), state.number(0, 1)
     dialect: Any = dialects.get(state.text())
     step, frames, header_offset = state.number(1), state.octets(), state.number(0)
@@ -85,10 +96,10 @@ def restored_message(
     origin = FrameOrigin(connection, direction, packet, time_ns, offset)
     message = make(origin, channel, dialect, step, frames, header_offset)
     method, header = message.method or b"", message.header
-    known = dialect.METHODS.get(method_ids(method)) if _is_frame(method, METHOD, _LEAST_METHOD) else None
+    known = dialect.METHODS.get(method_ids(method)) if is_frame(method, METHOD) else None
     if known is None or step_of(known) != step or not known.spec.content:
         raise damaged("there is a message of a method that nobody knows")
-    if header is not None and not _is_frame(header, HEADER, OVERHEAD):
+    if header is not None and not is_frame(header, HEADER):
         raise damaged("there is a message without a content header")
     message.size, message.complete, message.tag = state.number(0), state.flag(), state.number(1, 2**64 - 1)
     message.queue, message.sure = state.text_or_none(), state.flag()
@@ -99,11 +110,6 @@ def restored_message(
     wrong.end()
     state.end()
     return message
-
-
-def none_for(number: int) -> int | None:
-    """Return a number; None for NO_TIME."""
-    return None if number == NO_TIME else number
 
 
 def _message_state(message: Message, note: Note) -> list[Any]:
@@ -129,9 +135,3 @@ def _source(state: Fields) -> Source:
 
 def _request(state: Fields) -> Request:
     return (state.octets().decode("utf-8", "surrogateescape"), *_source(state))
-
-
-def _is_frame(octets: bytes, kind: int, least: int) -> bool:
-    """Return whether octets are one frame of a type, with so many of them at least."""
-    whole = len(octets) >= least and octets[0] == kind and octets[-1] == FRAME_END
-    return whole and int.from_bytes(octets[3:7], "big") + OVERHEAD == len(octets)

@@ -6,16 +6,13 @@ may lack what came before.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-from amqpcodec import DecodeError
 from amqpcodec._kernel.content_order import (
     BEFORE_HEADER,
     CUT_OFF,
-    IN_BODY,
     IN_ORDER,
     NO_HEADER,
     NO_METHOD,
@@ -26,143 +23,27 @@ from amqpcodec._kernel.content_order import (
     judge_body,
     judge_header,
     judge_method,
-    refusal,
 )
-from amqpcodec._kernel.wire import BODY, FRAME_END, HEADER, METHOD, OVERHEAD
+from amqpcodec._kernel.wire import BODY, HEADER, METHOD, OVERHEAD
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import Close, Connection, Fault
 from amqpcodec.capture.envelopes import method_ids
 
 from .contents_py import OpenContents
-from .following_py import Follower
-from .requests import ANSWER, DELIVER, GET_OK, REQUEST, step_of
-from .rows import ENVELOPE, NO_TIME, FrameOrigin
+from .following_py import Follower, Message
+from .following_states import follower_state, restore_followed
+from .open_message import LEAST_HEADER, OpenMessage, body_size_in, order_error
+from .origins import NO_TIME, FrameOrigin
+from .requests import request
+from .rows import ENVELOPE
 from .sinks import Flows, Sink, flow_of
+from .steps import ANSWER, DELIVER, GET_OK, REQUEST, step_of
 
 _BREAKS = ("gap", "lost")
 INCOMPLETE = "INCOMPLETE"  # the code of a row that has no error, but is not whole
-_HEADER_HEAD = struct.Struct("!HHQ")
-_BODY_SIZE = struct.Struct("!Q")
-_LEAST = {METHOD: OVERHEAD + 4, HEADER: OVERHEAD + _HEADER_HEAD.size}  # octets of a frame
 _LEAST_CLASS = OVERHEAD + 2  # octets of a content header's frame that says its class
 _CLASS = slice(7, 9)  # of the frame of a method or of a content header
 _PAYLOAD = slice(7, -1)
-_CHANNEL_AT = 1  # octets of a frame before its channel: where the error of a frame out of order is
-
-
-class OpenMessage:
-    """The frames of one content on their way to a row of `messages`.
-
-    Attributes:
-        origin: of the first frame.
-        dialect: module of the dialect.
-        channel: channel number.
-        method: octets of the method's frame, None if the recording does not have it. It is the first frame.
-        header: octets of the content header's frame, None if it has not come.
-        header_offset: offset of that frame.
-        parts: the payloads of the body's frames.
-        body_size: octets of the body as announced; None before the header.
-        left: octets of the body still to come.
-        frames: how many there were.
-        octets: octets of those frames.
-        last_ns: time of the last frame.
-        complete: whether method, header and body are all there.
-        refused: whether its row is out already, since its body is too large; its frames lead to nothing.
-        error: what is wrong with its order or size.
-        culprit: octets of the frame that is wrong in that way.
-        queue: where it comes from, if that is known.
-    """
-
-    __slots__ = (
-        "body_size", "channel", "complete", "culprit", "dialect", "error", "frames", "header",
-        "header_offset", "last_ns", "left", "method", "octets", "origin", "parts", "queue", "refused",
-    )  # fmt: skip
-
-    def __init__(self, origin: FrameOrigin, dialect: ModuleType, channel: int) -> None:
-        self.origin = origin
-        self.dialect = dialect
-        self.channel = channel
-        self.method: bytes | None = None
-        self.header: bytes | None = None
-        self.header_offset = 0
-        self.parts: list[bytes] = []
-        self.body_size: int | None = None
-        self.left = 0
-        self.frames = 0
-        self.octets = 0
-        self.last_ns: int | None = None
-        self.complete = False
-        self.refused = False
-        self.error: DecodeError | None = None
-        self.culprit = b""
-        self.queue: str | None = None
-
-    @property
-    def ids(self) -> tuple[int, int] | None:
-        """Return the class and method ids of its method."""
-        return None if self.method is None else method_ids(self.method)
-
-    @property
-    def stage(self) -> int:
-        """The stage of its channel while it is open."""
-        return BEFORE_HEADER if self.header is None else IN_BODY
-
-    @property
-    def name(self) -> str:
-        """The name of its method."""
-        if self.method is None:
-            return "content"
-        return str(self.dialect.METHODS[method_ids(self.method)].spec.name)
-
-    def blame(self, error: DecodeError, octets: bytes) -> None:
-        """A frame is wrong: the row is to say so."""
-        self.error = error
-        self.culprit = octets
-
-    def count(self, origin: FrameOrigin, octets: bytes) -> None:
-        """One more frame of this content."""
-        self.frames += 1
-        self.octets += len(octets)
-        self.last_ns = origin.time_ns
-
-    def snapshot(self, note: Note) -> list[Any]:
-        """The state of a content; `note` is called with its packet."""
-        origin = self.origin
-        # The only thing wrong with a content that stays open, if its row is not out already.
-        lacks_method = [1] if self.error is not None and not self.refused else []
-        return [
-            note(origin.packet), origin.time_ns, origin.offset, self.dialect.DIALECT.name, self.channel,
-            self.method, self.header, self.header_offset, self.parts, self.left, self.frames,
-            self.octets, self.last_ns, self.refused, *lacks_method,
-        ]  # fmt: skip
-
-    @classmethod
-    def restored(
-        cls, state: Fields, connection: Connection, direction: int, dialects: Mapping[str, ModuleType]
-    ) -> OpenMessage:
-        """The open content that a state was made of."""
-        origin = FrameOrigin(connection, direction, state.packet(), state.time(), state.number(0))
-        dialect: Any = dialects.get(state.text())
-        if dialect is None:
-            raise damaged("there is no such dialect")
-        content = cls(origin, dialect, state.number(0, 0xFFFF))
-        method, header = state.octets_or_none(), state.octets_or_none()
-        if method is not None and not (_is_frame(method, METHOD) and method_ids(method) in dialect.METHODS):
-            raise damaged("there is a content of a method that nobody knows")
-        if header is None if method is None else header is not None and not _is_frame(header, HEADER):
-            raise damaged("there is a content without a content header")
-        content.method, content.header = method, header
-        content.header_offset, content.parts = state.number(0), state.list()
-        if not all(type(part) is bytes for part in content.parts):
-            raise damaged("there is a body that is not octets")
-        content.body_size = None if header is None else _BODY_SIZE.unpack_from(header, 11)[0]
-        content.left = state.number(0, content.body_size or 0)
-        content.frames, content.octets, content.last_ns = state.number(1), state.number(0), state.time()
-        content.refused = state.flag()
-        if state.later(0, 1) and header is not None:
-            content.blame(_error(NO_METHOD, origin, dialect), header)
-        state.end()
-        return content
 
 
 class MessageSink(Sink):
@@ -171,9 +52,10 @@ class MessageSink(Sink):
     Args:
         open_contents: what contents are kept in that are not complete: `OpenContents` of the build in use.
         follower: who knows the queues of consumers: `Follower` of the build in use.
+        message: what it follows: `Message` of the build in use.
 
     Attributes:
-        follower: that one.
+        follower, message: those.
     """
 
     def __init__(
@@ -181,10 +63,12 @@ class MessageSink(Sink):
         *arguments: Any,
         open_contents: Callable[[Connection, int], OpenContents] = OpenContents,
         follower: type[Follower] = Follower,
+        message: type[Message] = Message,
         **options: Any,
     ) -> None:
         super().__init__(*arguments, **options)
         self.follower = follower()
+        self.message = message
         self._steps: dict[Any, int] = {}
         self._new_contents = open_contents
         self._directions: dict[tuple[Connection, int], OpenContents] = {}
@@ -237,7 +121,7 @@ class MessageSink(Sink):
             ]
             for (connection, direction), contents in directions
         ]
-        return [[found], [self.follower.snapshot(note)]]
+        return [[found], [follower_state(self.follower, note)]]
 
     def restore(self, state: Iterable[Fields], flows: Flows) -> None:
         """See `Sink.restore`."""
@@ -257,7 +141,7 @@ class MessageSink(Sink):
             fields.end()
         for fields in followed.items():
             connection = flow_of(flows, fields).connection
-            self.follower.restore(connection, fields, self.make.dialects)
+            restore_followed(self.follower.connection(connection), fields, self.make.dialects, self.message)
             fields.end()
         open_ones.end()
         followed.end()
@@ -320,7 +204,7 @@ class MessageSink(Sink):
             time_ns = NO_TIME if origin.time_ns is None else origin.time_ns
             channel = ENVELOPE.unpack_from(octets)[1]
             followed = self.follower.connection(origin.connection)
-            followed.request(channel, origin.direction, method, packet, time_ns)
+            request(followed, channel, origin.direction, method, packet, time_ns)
 
     def _may_open(self, contents: OpenContents, content: OpenMessage, octets: bytes) -> bool:
         """Return whether there may be one more content, which begins with a frame; else its row says so."""
@@ -347,7 +231,7 @@ class MessageSink(Sink):
         else:
             content = OpenMessage(origin, dialect, channel)
             if contents.know(channel):
-                content.blame(_error(NO_METHOD, origin, dialect), octets)
+                content.blame(order_error(NO_METHOD, origin, dialect), octets)
             if not self._may_open(contents, content, octets):
                 return
         content.header, content.header_offset = octets, origin.offset
@@ -356,10 +240,10 @@ class MessageSink(Sink):
 
     def _announce(self, content: OpenMessage, origin: FrameOrigin, octets: bytes) -> bool:
         """Note the size of the body; False if the header is too short to say so, which ends the content."""
-        if len(octets) < _LEAST[HEADER]:
+        if len(octets) < LEAST_HEADER:
             self.emit(content)
             return False
-        content.body_size = content.left = _HEADER_HEAD.unpack_from(octets, 7)[2]
+        content.body_size = content.left = body_size_in(octets)
         limit = self.decoding.limits.body_size
         if judge_header(BEFORE_HEADER, True, content.body_size, limit) == TOO_LARGE:
             self._refuse(content, TOO_LARGE, origin, octets, size=content.body_size, limit=limit)
@@ -406,7 +290,7 @@ class MessageSink(Sink):
         content.parts.append(octets[_PAYLOAD])
         error = self.make.payload(origin, octets, dialect)[1]
         if error is None and contents.knows(channel):
-            error = _error(NO_HEADER, origin, dialect)
+            error = order_error(NO_HEADER, origin, dialect)
         if error is not None:
             content.blame(error, octets)
         self.emit(content)
@@ -423,7 +307,7 @@ class MessageSink(Sink):
             octets: that frame.
             details: those of `content_order.refusal`.
         """
-        content.blame(_error(verdict, origin, content.dialect, content=content.name, **details), octets)
+        content.blame(order_error(verdict, origin, content.dialect, content=content.name, **details), octets)
         self.emit(content)
 
 
@@ -437,17 +321,3 @@ def _channels(numbers: list[Any]) -> list[int]:
 def _in_order(contents: OpenContents) -> list[OpenMessage]:
     """Contents in the order in which they were opened."""
     return sorted(contents, key=lambda content: content.origin.offset)
-
-
-def _error(verdict: int, origin: FrameOrigin, dialect: Any, **details: Any) -> DecodeError:
-    """Return the error of a frame that was found at `origin`, with the details of `content_order.refusal`."""
-    code, message = refusal(verdict, dialect.DIALECT.unexpected_frame, **details)
-    return DecodeError(message, code, origin.offset + _CHANNEL_AT, dialect=origin.connection.dialect)
-
-
-def _is_frame(octets: bytes, frame_type: int) -> bool:
-    """Return whether octets are one whole method or content header."""
-    if len(octets) < _LEAST[frame_type] or octets[-1] != FRAME_END:
-        return False
-    kind, _, size = ENVELOPE.unpack_from(octets)
-    return bool(kind == frame_type and size + OVERHEAD == len(octets))

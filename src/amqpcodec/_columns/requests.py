@@ -1,7 +1,6 @@
 """Requests that say something about messages, and their replies.
 
-There are few of these methods, so they are decoded, and one text of Python serves both builds. `step_of` says
-what a method is to a follower.
+There are few of these methods, so they are decoded, and one text of Python serves both builds.
 """
 
 from __future__ import annotations
@@ -12,45 +11,25 @@ from typing import TYPE_CHECKING, Any
 from .text import clean
 
 if TYPE_CHECKING:
-    from .following_py import Channel, Followed
-
-Source = tuple[str | None, bool]  # of messages: a queue, and whether they are not acknowledged
-Request = tuple[str, str | None, bool]  # a consumer tag and such a source
+    from .following_py import Channel, Followed, Request
 
 _MOST_ASKED = 1024  # requests of one kind without an answer, or consumers, on one channel
 
-# What a method is to a follower.
-PUBLISH, DELIVER, GET_OK, RETURN, ANSWER, REQUEST = range(1, 7)
-_STEPS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "basic.publish": (PUBLISH, ("short", "shortstr")),
-    "basic.deliver": (DELIVER, ("shortstr", "longlong")),
-    "basic.get-ok": (GET_OK, ("longlong",)),
-    "basic.return": (RETURN, ()),
-    "basic.ack": (ANSWER, ("longlong", "bit")),
-    "basic.nack": (ANSWER, ("longlong", "bit", "bit")),
-    "basic.reject": (ANSWER, ("longlong", "bit")),
-}
 
-# What requests are asked for.
-_NEEDED = {
-    "queue.declare": frozenset(("queue",)),
-    "queue.declare-ok": frozenset(("queue", "message_count")),
-    "basic.consume": frozenset(("queue", "consumer_tag", "no_ack")),
-    "basic.consume-ok": frozenset(("consumer_tag",)),
-    "basic.cancel": frozenset(("consumer_tag",)),
-    "basic.cancel-ok": frozenset(("consumer_tag",)),
-    "basic.get": frozenset(("queue", "no_ack")),
-}
+def request(followed: Followed, number: int, direction: int, method: Any, packet: int, time_ns: int) -> None:
+    """Take a request or its reply.
 
-
-def step_of(method: Any) -> int:
-    """Return what a method is to a follower, given its class; 0 for nothing."""
-    spec = method.spec
-    if spec.name in HANDLERS:
-        needed = _NEEDED.get(spec.name, frozenset())
-        return REQUEST if needed <= {field.attribute for field in spec.fields} else 0
-    step, types = _STEPS.get(spec.name, (0, ()))
-    return step if types == tuple(field.type for field in spec.fields)[: len(types)] else 0
+    Args:
+        followed: its connection.
+        number: its channel.
+        direction: 0 client to server, 1 server to client.
+        method: the method, decoded; `steps.step_of` its class is REQUEST.
+        packet, time_ns: of its frame, or NO_TIME.
+    """
+    if method.spec.name == "connection.close-ok":
+        followed.end(packet, time_ns)
+        return
+    _HANDLERS[method.spec.name](followed, followed.channel(number), direction, method, packet, time_ns)
 
 
 # Called with the connection, the channel, the direction, the method, and its packet and time, or NO_TIME.
@@ -149,7 +128,7 @@ def _asked(asked: tuple[Request, ...], request: Request) -> tuple[Request, ...]:
     return (*asked[1 - _MOST_ASKED :], request)
 
 
-HANDLERS: dict[str, Handler] = {
+_HANDLERS: dict[str, Handler] = {
     "basic.recover": _recover,
     "basic.recover-async": _recover,
     "tx.select": _recover,
@@ -164,5 +143,4 @@ HANDLERS: dict[str, Handler] = {
     "basic.get-empty": _get_empty,
     "channel.open": _reset,
     "channel.close-ok": _reset,
-    "connection.close-ok": _reset,
 }

@@ -23,6 +23,8 @@ from amqpcodec.types import EPOCH
 
 from .decoding import Decoding
 from .files import Files
+from .open_message import LEAST_HEADER, OpenMessage, body_size_in
+from .origins import NO_TIME, FrameOrigin
 from .schemas import (
     HEADERS,
     MESSAGE_NAMES,
@@ -41,17 +43,14 @@ from .trace import TRACERS, trace_of
 
 if TYPE_CHECKING:
     from .following_py import Message
-    from .message_sink import OpenMessage
 
 ENVELOPE = struct.Struct("!BHI")
-NO_TIME = int(-(2.0**63))  # as compiled code marks a time that is not known
 _MAX_INT64 = 2**63 - 1
 _TRACE = tuple(column.name for column in TRACE)
 _MICROSECOND = timedelta(microseconds=1)
 ANSWERS = frozenset(
     ("ack", "nack", "reject", "requeued", "confirmed", "refused")
 )  # outcomes that are answers
-_BODY_SIZE = slice(11, 19)  # of a content header's frame
 _TRACER_KEYS = tuple(bytes([len(name)]) + name.encode() for name in TRACERS)
 _FAULT_CODES = {"gap": "GAP", "lost": "LOST", "file": "FILE"}
 
@@ -63,24 +62,6 @@ class LostError(DecodeError):
     def reply_name(self) -> str:
         """The code that stands in `_error`."""
         return "lost"
-
-
-class FrameOrigin(NamedTuple):
-    """Where a frame was found.
-
-    Attributes:
-        connection: its connection; without endpoints for a stream that is no capture.
-        direction: 0 client to server, 1 server to client.
-        packet: number of the packet that completed it, None for a stream.
-        time_ns: that packet's time.
-        offset: octets of this direction before the frame.
-    """
-
-    connection: Connection
-    direction: int
-    packet: int | None
-    time_ns: int | None
-    offset: int
 
 
 class Row(NamedTuple):
@@ -213,8 +194,8 @@ class Rows:
             cells["delivery_tag"] = message.tag
         error, culprit = self._add_method(cells, message), message.method
         wrong, header = self._add_header(cells, message), message.header
-        if header is not None and len(header) >= _BODY_SIZE.stop:
-            size = int.from_bytes(header[_BODY_SIZE], "big")
+        if header is not None and len(header) >= LEAST_HEADER:
+            size = body_size_in(header)
             cells["body_size"] = size if size <= _MAX_INT64 else None
         if error is None:
             error, culprit = wrong, header

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from amqpcodec._generated.wire_types import COLUMN_KINDS
+from amqpcodec._nearest import nearest_hint
 from amqpcodec.capture.dialects import module
 from amqpcodec.options import STREAM_TABLES, TABLES
 from amqpcodec.spec import FieldSpec
@@ -340,7 +341,8 @@ def chosen(columns: Sequence[Column], names: Iterable[str] | None) -> tuple[Colu
         parts = {child.name: child for child in column.children} if column else {}
         before = picked.get(outer)
         if column is None or (dot and inner not in parts):
-            raise ValueError(f"no column {name!r}; there are {', '.join(_all_names(columns))}")
+            there = list(_all_names(columns))
+            raise ValueError(f"no column {name!r}; there are {', '.join(there)}{nearest_hint(name, there)}")
         if before is not None and (not dot or before == column or parts[inner] in before.children):
             raise ValueError(f"column {name!r} is asked for twice")
         if dot:

@@ -22,7 +22,8 @@ from amqpcodec.capture.streams_py import Flow
 from .buffers_py import Batch, Columns
 from .contents_py import Totals
 from .decoding import Decoding
-from .rows import NO_TIME, FrameOrigin, Row, Rows, error_code, fault_code, micros
+from .origins import NO_TIME, FrameOrigin
+from .rows import Row, Rows, error_code, fault_code, micros
 from .schemas import Column, table_columns
 from .text import cell_text, clean
 

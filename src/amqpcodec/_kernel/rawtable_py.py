@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 
 from .._pickle import restore_public
 from .._typing import PURE, TYPE_CHECKING, Any
@@ -101,10 +101,7 @@ class RawTable(Mapping[str, Any]):
     def _decoded(self) -> dict[str, Any]:
         table = self._known()
         if table is None:
-            # Looked up late, since reading a table takes the reader, which makes these.
-            from .tables_py import read_pairs
-
-            table = self._remember(read_pairs(self._octets, self._profile, self._limits, self._tolerant))
+            table = self._remember(_read(self._octets, self._profile, self._limits, self._tolerant))
         return table
 
     def _found(self, key: object) -> tuple[Any, ...] | None:
@@ -190,6 +187,18 @@ def kept_table(octets: bytes, profile: str, limits: Limits | None, tolerant: boo
     table._looked_up = 0
     return table
 
+
+def read_by(read: Callable[[bytes, str, Limits | None, bool], dict[str, Any]]) -> None:
+    """Have the entries of all tables read by a function: the reader makes tables, so it cannot be below.
+
+    Args:
+        read: called with octets, profile, limits and whether tolerant, as a table keeps them.
+    """
+    global _read
+    _read = read
+
+
+_read: Any = None  # until `tables` is imported, as every dialect does
 
 Mapping.register(RawTable)
 describe([RawTable])

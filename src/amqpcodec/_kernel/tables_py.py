@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from .._typing import TYPE_CHECKING, Any
 from ..limits import DEFAULT_LIMITS, Limits
 from ..profiles import table_profile
+from .rawtable_py import read_by
 from .reader_py import ReaderRules
 from .readers_py import ReaderPool
 from .slots.sharing_py import share
@@ -106,6 +107,9 @@ def read_pairs(octets: bytes, profile: str, limits: Limits | None, tolerant: boo
     reader.attach(octets)
     reader.aim(0, len(octets), 0)
     return reader.pairs(_FIELD)
+
+
+read_by(read_pairs)
 
 
 def decode_table(

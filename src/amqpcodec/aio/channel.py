@@ -185,16 +185,8 @@ class Channel:
                 does not publish again.
             EncodeError: a value that its field cannot carry, or a body that is not bytes-like.
         """
-        if get_ident() != self._thread:  # quicker than to ask for the loop
-            raise elsewhere()
-        if type(body) is not bytes:
-            body = octets_of(body)
-        if mandatory is None:
-            mandatory = bool(exchange) or not _is_reply(routing_key)
-        method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
-        if self._before_publish is not None:
-            properties = self._before_publish(method, properties)
-        publish = self._publishes.put(method, properties, body)
+        publish = self._message(body, exchange, routing_key, properties, mandatory)
+        self._publishes.put(publish)
         try:
             await publish.confirmed
         except asyncio.CancelledError:
@@ -225,6 +217,16 @@ class Channel:
         Raises:
             ReplyError, ConnectionLostError, EncodeError: as `publish`, where it is known at once.
         """
+        publish = self._message(body, exchange, routing_key, properties, mandatory)
+        if self._publishes.is_full():
+            await self._publishes.room()
+        self._publishes.put(publish)
+        return publish.confirmed
+
+    def _message(
+        self, body: Any, exchange: str, routing_key: str, properties: Any, mandatory: bool | None
+    ) -> Publish:
+        """Return a message that is not on its way yet, from the arguments of `publish`."""
         if get_ident() != self._thread:  # quicker than to ask for the loop
             raise elsewhere()
         if type(body) is not bytes:
@@ -234,9 +236,7 @@ class Channel:
         method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
         if self._before_publish is not None:
             properties = self._before_publish(method, properties)
-        if self._publishes.is_full():
-            await self._publishes.room()
-        return self._publishes.put(method, properties, body).confirmed
+        return Publish(self._loop.create_future(), method, properties, body)
 
     # -- consuming
 
@@ -462,7 +462,7 @@ class Channel:
             self._remove(thing.tag)
             thing.end(error)
 
-    def _closed(self, event: ChannelClosed) -> None:
+    def _on_closed(self, event: ChannelClosed) -> None:
         """Take the end of the channel, by the broker."""
         error = reply_error(event.reply_code, event.reply_text, event.class_id, event.method_id)
         if may_pass(error) and self._comes_back_to_queue():
@@ -574,6 +574,10 @@ class Channel:
         """Take the confirms of publishes, or their refusals."""
         _, method, numbers = event
         self._publishes.settled(numbers, type(method) is self._basic.Ack)
+
+    def _on_flow(self, active: bool) -> None:
+        """Stop publishing, or go on: channel.flow."""
+        self._publishes.flow(active)
 
     def _on_cancel(self, method: Any) -> None:
         """Take the end of a consumer: the broker has cancelled it."""

@@ -341,7 +341,7 @@ class Client:
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + TRYING_SECONDS
-        for channel in list(link.channels.values()):
+        for channel in self._channels_on(link):
             for thing, answered in channel._send_alone(self._blame.is_suspect):
                 await asyncio.wait(
                     (answered, link.ended), timeout=ALONE_SECONDS, return_when=asyncio.FIRST_COMPLETED
@@ -382,7 +382,7 @@ class Client:
         if self._link is link:
             self._link = None
             self._stats.ignored += link.connection.ignored
-        channels = list(link.channels.values())
+        channels = self._channels_on(link)
         link.channels.clear()  # events may be left
         if link.closed is not None:
             self._find_out(link, link.closed, channels, error)
@@ -392,6 +392,9 @@ class Client:
         link.calls.fail(error, link.closed)
         for channel in channels:
             channel._lost(error, link.closed)
+
+    def _channels_on(self, link: Link) -> list[Channel]:
+        return [channel for channel in self._channels if channel._link is link]
 
     def _find_out(
         self, link: Link, closed: ConnectionClosed, channels: list[Channel], error: Exception

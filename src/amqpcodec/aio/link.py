@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..connection import (
     Blocked,
@@ -27,8 +27,6 @@ from .connecting import closed_error, in_time, reply_error
 
 if TYPE_CHECKING:
     from ..connection import Event
-    from .channel import Channel
-    from .publishes import Publishes
     from .stream import AmqpStream
 
 CALLS_AT_ONCE = 100  # of `Client.call` at most, each on a channel of its own
@@ -90,6 +88,41 @@ class Calls:
         self._waiting.clear()
 
 
+class ChannelSink(Protocol):
+    """Takes what comes on one channel of a link, as `EventSink` does for a whole stream.
+
+    Programs hold channels, so these names are private.
+    """
+
+    def _on_message(self, event: MessageReceived) -> None:
+        """Take a delivery, a returned message, or the answer to basic.get."""
+
+    def _on_settled(self, event: Settled) -> None:
+        """Take the confirms of publishes, or their refusals."""
+
+    def _on_reply(self, request: Any, reply: Any) -> None:
+        """Take the reply to a request."""
+
+    def _on_cancel(self, method: Any) -> None:
+        """Take the end of a consumer: the broker has cancelled it."""
+
+    def _on_flow(self, active: bool) -> None:
+        """Stop publishing, or go on: channel.flow."""
+
+    def _on_closed(self, event: ChannelClosed) -> None:
+        """Take the end of the channel, by the broker."""
+
+    def _fail(self, error: Exception) -> None:
+        """Be closed for good: everybody is told."""
+
+
+class Writer(Protocol):
+    """Has messages to write, and waits until it may."""
+
+    def flush(self) -> None:
+        """Write what may be written now."""
+
+
 class Link:
     """One connection of a client, as the sink of its events.
 
@@ -118,11 +151,11 @@ class Link:
         self.stream = stream
         self.connection = stream.connection
         self._on_end = on_end
-        self.channels: dict[int, Channel] = {}
+        self.channels: dict[int, ChannelSink] = {}
         self.calls = Calls()
         half = (self.connection.channel_max or 65535) // 2  # the others are the program's
         self.calling = asyncio.Semaphore(max(1, min(CALLS_AT_ONCE, half)))
-        self.waiting: dict[Publishes, None] = {}
+        self.waiting: dict[Writer, None] = {}
         self.out_bytes = min(OUT_BYTES, send_buffer)
         self.is_blocked = False
         self.sets_up = False
@@ -153,7 +186,7 @@ class Link:
                 self._on_method(number, method, request)
             case FlowChanged(number, active):
                 if number in self.channels:
-                    self.channels[number]._publishes.flow(active)
+                    self.channels[number]._on_flow(active)
             case Blocked(reason):
                 if not self.is_blocked:  # some say it again and again
                     log.warning("the broker takes no messages for now: %s", reason)
@@ -165,7 +198,7 @@ class Link:
                 self.resume_writing()
             case ChannelClosed(number):
                 if number in self.channels:
-                    self.channels[number]._closed(event)
+                    self.channels[number]._on_closed(event)
                 elif event.crossed is not None:  # for what no one waits for any more
                     close: Any = event.crossed
                     text = printable(close.reply_text)
@@ -194,11 +227,11 @@ class Link:
 
     def resume_writing(self) -> None:
         """Have those write that wait, in turns."""
-        for publishes in list(self.waiting):
-            publishes.flush()
-            if publishes in self.waiting:
-                del self.waiting[publishes]
-                self.waiting[publishes] = None
+        for writer in list(self.waiting):
+            writer.flush()
+            if writer in self.waiting:
+                del self.waiting[writer]
+                self.waiting[writer] = None
 
     def stream_ended(self, error: Exception | None) -> None:
         """End, by an exception of the handling of an event, or without a word of the peer."""

@@ -118,7 +118,7 @@ class Publishes:
                     self._wake(1)  # somebody else, where this one was about to go on
                 raise
 
-    def put(self, method: Any, properties: Any, body: bytes) -> Publish:
+    def put(self, publish: Publish) -> None:
         """Write a message, or queue it where it may not be written now.
 
         Raises:
@@ -126,7 +126,6 @@ class Publishes:
         """
         if self._error is not None:
             raise self._error.with_traceback(None)
-        publish = Publish(self._loop.create_future(), method, properties, body)
         link = self._link
         if link is not None and not link.is_set_up:
             publish.is_of_set_up = in_set_up() is link
@@ -141,7 +140,6 @@ class Publishes:
             finally:
                 if not publish.number:  # it takes no room
                     self._wake(1)
-        return publish
 
     def _refuse_in_set_up(self) -> None:
         """Refuse to let `on_connect` wait for what goes on after it."""

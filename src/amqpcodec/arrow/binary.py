@@ -7,9 +7,8 @@ from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 
-from .. import DecoderInUseError, EncodeError
-from .._columns.binary_py import VALUES
-from .._columns.build import open_values
+from .. import DecoderInUseError, EncodeError, _backend
+from .._columns.binary_py import VALUES, ValueReader
 from .._columns.decoding import Decoding
 from .._columns.encode_py import Encoded
 from .._columns.schemas import LEAD
@@ -63,9 +62,8 @@ class ValueDecoder:
         if options["columns"] is None:
             absent = UNTOLD - {"offset"} if explode else UNTOLD
             wanted = tuple(column for column in wanted if column.name not in absent)
-        self._open = partial(
-            open_values, table, wanted, decoding, direction=options["direction"], explode=explode
-        )
+        build: type[ValueReader] = _backend.load("amqpcodec._columns.binary", decoding.impl).ValueReader
+        self._open = partial(build, table, wanted, decoding, direction=options["direction"], explode=explode)
         self._reader = self._open()
         self.schema: pa.Schema = schema_of(self._reader.columns)
         self._lock = Lock()

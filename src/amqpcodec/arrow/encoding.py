@@ -14,6 +14,7 @@ from .. import EncodeError, _backend
 from .._columns.buffers_py import Batch
 from .._columns.encode_py import Encoded
 from .._columns.schemas import Column, table_columns
+from .._nearest import nearest
 from .._options import takes
 from ..capture.dialects import module
 from ..options import EncodingOptions
@@ -182,12 +183,10 @@ def check_names(fields: Iterable[pa.Field], columns: Sequence[Column], within: s
         EncodeError: the name, and the one that is missing.
     """
     given = {field.name: field.type for field in fields}
-    missing = {column.name.lower(): column.name for column in columns if column.name not in given}
+    missing = [column.name for column in columns if column.name not in given]
     for name in sorted(given.keys() - {column.name for column in columns}):
-        from difflib import get_close_matches  # it is seldom needed, and slow to import
-
-        if found := get_close_matches(name.lower(), missing, 1, _LEAST_LIKENESS):
-            raise EncodeError(f"no such column; the nearest is {missing[found[0]]!r}", f"{within}{name}")
+        if found := nearest(name, missing, _LEAST_LIKENESS):
+            raise EncodeError(f"no such column; the nearest is {found!r}", f"{within}{name}")
     for column in columns:
         kind = given.get(column.name)
         if column.children and kind is not None and pa.types.is_struct(kind):

@@ -7,7 +7,7 @@ from typing import Any
 
 from amqpcodec import Frame, Limits
 from amqpcodec._kernel.framing import MORE, WHOLE, frame_at, framing_error
-from amqpcodec._kernel.wire import ENVELOPE_SIZE, METHOD, OVERHEAD, PROTOCOL_HEADER
+from amqpcodec._kernel.wire import ENVELOPE_SIZE, FRAME_END, METHOD, OVERHEAD, PROTOCOL_HEADER
 
 from . import dialects
 
@@ -22,6 +22,12 @@ def method_ids(octets: bytes) -> tuple[int, int] | None:
         return None
     class_id, method_id = _IDS.unpack_from(octets, ENVELOPE_SIZE)
     return class_id, method_id
+
+
+def is_frame(octets: bytes, frame_type: int) -> bool:
+    """Return whether octets are one whole frame of a type."""
+    whole = len(octets) >= OVERHEAD and octets[0] == frame_type and octets[-1] == FRAME_END
+    return whole and int.from_bytes(octets[3:ENVELOPE_SIZE], "big") + OVERHEAD == len(octets)
 
 
 class FrameReader:

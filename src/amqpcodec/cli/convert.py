@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,7 +22,6 @@ from ..options import (
 )
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .options import add_options, given
-from .parsing import nearest
 from .progress import Watched, reading, size
 from .replacing import ended_by_sigterm, replacing
 
@@ -39,7 +37,6 @@ _KINDS = {
     "FILE": ("fault of a file", "faults of files"),
     _INCOMPLETE: ("message not complete", "messages not complete"),
 }
-_NO_COLUMN = re.compile(r"no column '(.+)'; there are (.+)")
 
 
 class _UnusableError(Exception):
@@ -121,12 +118,6 @@ def _batches(tables: _Tables, report: Callable[[int], None]) -> Iterator[pa.Reco
             raise _UnusableError(f"{files.name!r}: {inputs.unreadable(error)}") from error
 
 
-def _near_column(complaint: str) -> str:
-    """The column with the name most like one that there is not."""
-    found = _NO_COLUMN.match(complaint)
-    return nearest(found[1], found[2].split(", ")) if found else ""
-
-
 class _Tables:
     """Reads the table asked for from one recording after the other.
 
@@ -162,7 +153,7 @@ class _Tables:
             way = "false" if self._of_streams else rotated["rotated"]
             self.recordings = inputs.recordings(names, way, rotated["series_pattern"])
         except ValueError as error:
-            raise _UnusableError(f"{error}{_near_column(str(error))}") from error
+            raise _UnusableError(str(error)) from error
         self.rows = 0
         self.faults: Counter[str] = Counter()
 

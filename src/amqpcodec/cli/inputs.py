@@ -14,13 +14,13 @@ from itertools import pairwise
 from select import select
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from .._nearest import nearest_hint
 from ..capture import ByteSource, CaptureError
 from ..capture.container import first_time
 from ..capture.series import may_overlap, natural, series, uncompressed
 from ..capture.tails import last_time
 from ..options import AMQP_PORT
 from . import output
-from .parsing import nearest
 
 STANDARD_INPUT = "-"
 _LEAST_LIKENESS = 0.75  # of names of files, of which any may be there
@@ -259,7 +259,7 @@ def _near_file(name: Any) -> str:
     """The file with the name most like one that is not there."""
     folder, file = os.path.split(os.fsdecode(name)) if isinstance(name, (str, bytes)) else ("", "")
     try:
-        return nearest(file, os.listdir(folder or "."), _LEAST_LIKENESS)
+        return nearest_hint(file, os.listdir(folder or "."), _LEAST_LIKENESS)
     except OSError:
         return ""
 

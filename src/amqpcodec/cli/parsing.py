@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
+from .._nearest import nearest_hint
 from . import output
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
 _UNKNOWN = re.compile(r"unrecognized arguments: (-\S*?)(?:[=\s]|$)")
-_LEAST_LIKENESS = 0.5
 _NO_COMMAND = "the following arguments are required: COMMAND"
 
 
@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
         if message == _NO_COMMAND:
             options = (each for each in self._given if each.startswith("-"))
             message = next((f"unrecognized arguments: {each}" for each in options), message)
-        hint = nearest(*self._mistaken(message))
+        hint = nearest_hint(*self._mistaken(message))
         self.exit(2, f"{self.prog}: error: {message}{hint}\n{self.prog} --help shows what there is\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -55,18 +55,3 @@ class Parser(argparse.ArgumentParser):
         if found := _CHOICE.search(message):
             return found[1], re.findall(r"[\w.*-]+", found[2])
         return "", ()
-
-
-def nearest(name: str, known: Iterable[str], likeness: float = _LEAST_LIKENESS) -> str:
-    """The end of a sentence with the name most like another; "" if there is none as like as that."""
-    # It is seldom needed, and takes a sixth of the time that --help does.
-    from difflib import get_close_matches
-
-    by_key = {_key(each): each for each in known}
-    found = get_close_matches(_key(name), by_key, 1, likeness)
-    return f"; the nearest name is {by_key[found[0]]!r}" if found else ""
-
-
-def _key(name: str) -> str:
-    """Return the part of a name to compare; two options are not like each other for their dashes."""
-    return name.lower().lstrip("-")

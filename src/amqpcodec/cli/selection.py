@@ -12,10 +12,10 @@ import amqpcodec
 from amqpcodec._generated.index import DIALECTS
 
 from .._kernel.wire import BODY, HEADER, METHOD
+from .._nearest import nearest_hint
 from ..capture import CapturedFrame, Fault, Item
 from .ends import Ends
 from .moments import Moment
-from .parsing import nearest
 from .recent import Recent
 from .rendering import Stamps
 
@@ -176,7 +176,7 @@ class _Names:
 
     def unmet(self) -> str:
         glob = self._globs[0]
-        return f"no {self._kind} in it fits {glob!r}{nearest(glob, self._seen)}"
+        return f"no {self._kind} in it fits {glob!r}{nearest_hint(glob, self._seen)}"
 
 
 def method_glob(text: str) -> str:
@@ -188,8 +188,8 @@ def method_glob(text: str) -> str:
     """
     glob = text.lower()
     if not any(_fits_method(name, (glob,)) for name in _method_names()):
-        ending = {name: name for name in _method_names() if name.endswith(f".{glob}")}
-        hint = f"; the nearest name is {next(iter(ending))!r}" if ending else nearest(glob, _method_names())
+        ending = [name for name in _method_names() if name.endswith(f".{glob}")]
+        hint = f"; the nearest name is {ending[0]!r}" if ending else nearest_hint(glob, _method_names())
         raise ValueError(f"no method fits {text!r}{hint}")
     return glob
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .. import _backend
-from .._columns.requests import ANSWER, GET_OK, PUBLISH, REQUEST, step_of
-from .._columns.rows import ANSWERS, NO_TIME, FrameOrigin
+from .._columns.origins import NO_TIME, FrameOrigin
+from .._columns.requests import request
+from .._columns.rows import ANSWERS
+from .._columns.steps import ANSWER, GET_OK, PUBLISH, REQUEST, step_of
 from ..capture import CapturedFrame, Close, Event, Fault
 from ..capture.dialects import module
 
@@ -63,7 +65,7 @@ class Settling(Generic[_Kept]):
         packet = NO_TIME if item.packet is None else item.packet
         time_ns = NO_TIME if item.time_ns is None else item.time_ns
         if step == REQUEST:
-            followed.request(item.frame.channel, item.direction, payload, packet, time_ns)
+            request(followed, item.frame.channel, item.direction, payload, packet, time_ns)
             return []
         self._settled = []
         followed.answer(item.direction, item.octets, packet, time_ns)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from .. import DecodeError
 from .._columns.trace import TRACERS, trace_of
 from .._kernel.wire import BODY, HEADER, METHOD
+from .._nearest import nearest_hint
 from ..capture import CapturedFrame, Event, Fault, Item
 from .choosing import Choice, Location, location
-from .parsing import nearest
 from .queues import Queues
 from .recent import Recent
 from .selection import Selection
@@ -76,7 +76,7 @@ class TraceChoice(Choice):
             yield from super().unmet()
         else:
             there = f"; there are {len(self._seen)}, such as {next(iter(self._seen))!r}" if self._seen else ""
-            hint = nearest(self._trace, self._seen, _LEAST_LIKENESS) or there or "; none names any"
+            hint = nearest_hint(self._trace, self._seen, _LEAST_LIKENESS) or there or "; none names any"
             yield f"no message in it names the trace {self._trace!r}{hint}"
 
     def left_out(self) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, cast
 
+from .._nearest import nearest_hint
 from .._options import declared, resolve
 from ..options import SparkReadOptions, SparkWriteOptions
 from .files import without_secret
@@ -84,7 +85,9 @@ def parsed(options: Mapping[str, str], known: type) -> dict[str, Any]:
     for given, text in options.items():
         name = names.get(_folded(given))
         if name is None:
-            raise ValueError(f"no option {given!r}; there are {', '.join(map(spark_name, declared(known)))}")
+            there = list(map(spark_name, declared(known)))
+            hint = nearest_hint(given, there, what="option")
+            raise ValueError(f"no option {given!r}; there are {', '.join(there)}{hint}")
         if name in values:
             raise ValueError(f"option {spark_name(name)!r} is given twice")
         try:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from .. import arrow
+from .._nearest import nearest_hint
 
 CORRUPT = "_corrupt_record"
 AUTO = "auto"
@@ -100,7 +101,8 @@ def project(
     for field in wanted:
         found = every.get(field.name)
         if found is None:
-            raise ValueError(f"table {table!r} has no column {field.name!r}; there are {', '.join(every)}")
+            there = f"{', '.join(every)}{nearest_hint(field.name, every)}"
+            raise ValueError(f"table {table!r} has no column {field.name!r}; there are {there}")
         name = CORRUPT if field.name == corrupt else field.name
         columns += _within(name, field, found)
     return Projection(tuple(columns), renamed(arrow_schema(table, dialect, columns), corrupt))
@@ -139,6 +141,6 @@ def _within(name: str, wanted: spark.StructField, found: spark.StructField) -> I
     children = {child.name: child for child in inside}
     for child in asked:
         if child.name not in children:
-            there = ", ".join(children)
+            there = f"{', '.join(children)}{nearest_hint(child.name, children)}"
             raise ValueError(f"column {wanted.name!r} has no field {child.name!r}; there are {there}")
         yield from (f"{name}.{part}" for part in _within(child.name, child, children[child.name]))

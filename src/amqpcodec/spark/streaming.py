@@ -30,8 +30,8 @@ from .notices import BadFileWarning, NothingFoundWarning, no_files, warn_of_bad
 from .packaging import Packaged
 from .planning import FileRange, Part, Place, bad_part, files_of, parts_of, tasks_of
 from .positions import Position, Sizes, Step, Stored, by_series, check_offset
+from .readers import RowReader
 from .reading import states, with_states
-from .source import RowReader
 from .versions import lack, need
 
 if TYPE_CHECKING or lack("maxFilesPerTrigger") is None:

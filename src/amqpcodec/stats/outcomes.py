@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from .._columns.requests import PUBLISH
-from .._columns.rows import NO_TIME
+from .._columns.origins import NO_TIME
+from .._columns.steps import PUBLISH
 from .cells import cells
 from .durations import Answers, Durations
 from .parties import Parties, Share

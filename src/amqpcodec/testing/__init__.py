@@ -18,7 +18,7 @@ from .clock import Clock
 from .faults import Fault, Faults
 from .messages import Message
 from .records import BindingState, ConnectionState, ConsumerState, ExchangeState, QueueState
-from .threads import running_broker
+from .running import running_broker
 
 __all__ = [
     "BindingState",

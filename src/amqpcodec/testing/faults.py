@@ -6,10 +6,10 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from .._nearest import nearest_hint
 from .threads import on_the_loop
 
 if TYPE_CHECKING:
@@ -351,9 +351,7 @@ class Faults:
         if asked.keys() & {"received", "sent"}:
             raise TypeError("a fault happens at a method or at octets, not at both")
         if method not in self._specs:
-            near = get_close_matches(method, self._specs, 1)
-            hint = f": did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"there is no method {method!r}{hint}")
+            raise ValueError(f"there is no method {method!r}{nearest_hint(method, self._specs, 0.6)}")
         if method in NEVER_MET:
             raise ValueError(f"no fault happens at {method}: the connection itself deals with it")
         known = [each.attribute for each in self._specs[method].fields if not each.reserved]

@@ -18,6 +18,8 @@ from .._generated.codes import (
     PRECONDITION_FAILED,
     UNEXPECTED_FRAME,
 )
+from .._kernel.framing import MORE, TOO_LARGE, WHOLE, WRONG_END, frame_at
+from .._kernel.wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from .methods import HANDLERS
 
 if TYPE_CHECKING:
@@ -29,14 +31,13 @@ _IDS = Struct(">I")
 _METHOD_FRAME = Struct(">BHII")  # type, channel, octets of the payload, ids
 _HEADER_FRAME = Struct(">BHIHHQ")  # the same, and the content header
 _TUNING = Struct(">HIH")
-_METHOD, _CONTENT_HEADER, _BODY, _HEARTBEAT = 1, 2, 3, 8
-_END = 0xCE
+_ANY_TYPE = -1  # a mask for `frame_at`: RabbitMQ looks at types once the frame is there
 _FIRST_FRAME_MAX = 4096  # before connection.tune-ok
 _NO_LIMIT = 1 << 32
 _SLACK = 8  # octets that RabbitMQ takes beyond frame-max
 _GREETING = 8  # octets of the protocol header
 _SNIPPET = 16  # octets of a frame in a text
-_LEAST = {_METHOD: 4, _CONTENT_HEADER: _HEADER.size, _BODY: 0, _HEARTBEAT: 0}  # octets of payloads
+_LEAST = {METHOD: 4, HEADER: _HEADER.size, BODY: 0, HEARTBEAT: 0}  # octets of payloads
 
 # Methods by their ids, of which the class is the upper half.
 _HANDSHAKE = 0xA000B, 0xA001F, 0xA0028  # start-ok, tune-ok, open
@@ -127,10 +128,13 @@ class FrameReader:
         """Return the arguments of the method that has an octet of the stream, and has passed last."""
         at, place = 0, offset - self._before
         while True:
-            end = at + _FRAME.size + _FRAME.unpack_from(self._passed, at)[2]
-            if place <= end:
-                return self._passed[at + _FRAME.size + _IDS.size : end]
-            at = end + 1
+            begin, at = at, at + self._frame_at(self._passed, at)[1]
+            if place < at:
+                return self._passed[begin + ENVELOPE_SIZE + _IDS.size : at - 1]
+
+    def _frame_at(self, octets: bytes | bytearray, at: int) -> tuple[int, int]:
+        """Return what RabbitMQ makes of the next frame, and the octets of it; see `framing.frame_at`."""
+        return frame_at(octets, at, len(octets), _ANY_TYPE, self._largest, False)
 
     def _greeting_octets(self) -> int:
         """Return how many octets may go on that are of the protocol header."""
@@ -146,16 +150,17 @@ class FrameReader:
         octets, at = self._octets, 0
         self._open = 0
         self._state = self._connection.state
-        while len(octets) - at >= _FRAME.size:
+        while True:
             if self._open and (end := self._message_end(at)):
                 at = end
                 continue
-            kind, channel, size = _FRAME.unpack_from(octets, at)
-            start = at + _FRAME.size
-            end = start + size
-            if end >= len(octets) and size <= self._largest:
+            status, size = self._frame_at(octets, at)
+            if status == MORE:
                 break
-            if kind == _METHOD and _IDS.size <= size <= self._largest:
+            kind, channel, _ = _FRAME.unpack_from(octets, at)
+            start = at + ENVELOPE_SIZE
+            end = at + size - 1
+            if kind == METHOD and status != TOO_LARGE and size >= OVERHEAD + _IDS.size:
                 [ids] = _IDS.unpack_from(octets, start)
                 is_alone = ids <= _LAST_CHANGING
             else:
@@ -163,7 +168,7 @@ class FrameReader:
             if at and is_alone:
                 break
             try:
-                passes = self._passes(kind, channel, ids, start, end)
+                passes = self._passes(status, kind, channel, ids, start, end)
             except (RefusedError, HungUpError):
                 if at:  # it may pass once what is before it has closed its channel
                     break
@@ -182,24 +187,25 @@ class FrameReader:
     def _message_end(self, at: int) -> int:
         """Return where a whole message ends that is published on the open channel; 0 to have frames judged.
 
-        Most of what a busy client sends is such messages, with the body in one frame.
+        Most of what a busy client sends is such messages, with the body in one frame. Three calls of
+        `frame_at` would take longer than all of this; what it declines goes through them.
         """
         octets, channel, largest = self._octets, self._open, self._largest
         try:
             kind, number, size, ids = _METHOD_FRAME.unpack_from(octets, at)
-            if ids != _PUBLISH or (kind, number) != (_METHOD, channel) or self._refused or self._contents:
+            if ids != _PUBLISH or (kind, number) != (METHOD, channel) or self._refused or self._contents:
                 return 0
-            header = at + _FRAME.size + size + 1
+            header = at + ENVELOPE_SIZE + size + 1
             kind, number, header_size, class_id, weight, length = _HEADER_FRAME.unpack_from(octets, header)
-            body = header + _FRAME.size + header_size + 1
-            if (kind, number, class_id, weight) != (_CONTENT_HEADER, channel, _PUBLISH >> 16, 0):
+            body = header + ENVELOPE_SIZE + header_size + 1
+            if (kind, number, class_id, weight) != (HEADER, channel, _PUBLISH >> 16, 0):
                 return 0
-            end = body + _FRAME.size + length + 1
+            end = body + ENVELOPE_SIZE + length + 1
             is_whole = (
-                _FRAME.unpack_from(octets, body) == (_BODY, channel, length)
+                _FRAME.unpack_from(octets, body) == (BODY, channel, length)
                 and header_size >= _HEADER.size
                 and max(size, header_size, length) <= largest
-                and octets[header - 1] == octets[body - 1] == octets[end - 1] == _END
+                and octets[header - 1] == octets[body - 1] == octets[end - 1] == FRAME_END
             )
         except (error, IndexError):  # more has to come
             return 0
@@ -207,34 +213,34 @@ class FrameReader:
 
     # -- what may go on
 
-    def _passes(self, kind: int, channel: int, ids: int, start: int, end: int) -> bool:
+    def _passes(self, status: int, kind: int, channel: int, ids: int, start: int, end: int) -> bool:
         """Return whether a frame goes on, with its payload between two places, and the ids of its method."""
         size = end - start
-        self._is_lost = size > self._largest
+        self._is_lost = status == TOO_LARGE
         if self._state in ("closing", "closed"):
             return not channel and ids in (_CLOSE, _CLOSE_OK)
-        if self._is_lost or self._octets[end] != _END or size < _LEAST.get(kind, size + 1):
-            raise self._broken(kind, start, end)
+        if status != WHOLE or size < _LEAST.get(kind, size + 1):
+            raise self._broken(status, kind, start, end)
         if channel and self._step == _RUNNING:
-            if kind == _BODY:
+            if kind == BODY:
                 return self._passes_body(channel, size)
-            if kind == _METHOD:
+            if kind == METHOD:
                 return self._passes_method(channel, ids, start)
-            if kind == _CONTENT_HEADER:
+            if kind == HEADER:
                 return self._passes_header(channel, *_HEADER.unpack_from(self._octets, start))
-        if kind == _HEARTBEAT and size:
-            raise self._broken(kind, start, end)
-        if channel or kind not in (_METHOD, _HEARTBEAT):
+        if kind == HEARTBEAT and size:
+            raise self._broken(status, kind, start, end)
+        if channel or kind not in (METHOD, HEARTBEAT):
             raise RefusedError(UNEXPECTED_FRAME, _shown(kind, self._octets[start:end]))
-        return kind == _HEARTBEAT or self._passes_zero(ids, start, end)
+        return kind == HEARTBEAT or self._passes_zero(ids, start, end)
 
-    def _broken(self, kind: int, start: int, end: int) -> RefusedError:
+    def _broken(self, status: int, kind: int, start: int, end: int) -> RefusedError:
         """Return what is said of a frame that is none."""
         payload = self._octets[start:end]
-        if self._is_lost:
+        if status == TOO_LARGE:
             payload.clear()
             fault = f"{{frame_too_large,{end - start},{self._largest - _SLACK}}}"
-        elif self._octets[end] != _END:
+        elif status == WRONG_END:
             fault = f"{{invalid_frame_end_marker,{self._octets[end]}}}"
         else:
             fault = "unknown_frame"
@@ -283,8 +289,8 @@ class FrameReader:
         elif refusal is not None:
             raise refusal
         elif ids == _ACCESS_REQUEST and state == "open":
-            answer = _FRAME.pack(_METHOD, channel, len(_ACCESS_REQUEST_OK)) + _ACCESS_REQUEST_OK
-            self._session.send_octets(answer + bytes([_END]))
+            answer = _FRAME.pack(METHOD, channel, len(_ACCESS_REQUEST_OK)) + _ACCESS_REQUEST_OK
+            self._session.send_octets(answer + bytes([FRAME_END]))
             return False
         return refusal is None and ids >> 16 != _CONNECTION  # which comes to a channel that is being closed
 
@@ -296,7 +302,7 @@ class FrameReader:
         if state == "open" and ids not in self._taken:
             return RefusedError(COMMAND_INVALID, "unimplemented method", ids)
         first = self._octets[start + _IDS.size]  # of the arguments; the end of the frame where there are none
-        if state == "open" and ids == _FLOW and first != _END and not first & 1:
+        if state == "open" and ids == _FLOW and first != FRAME_END and not first & 1:
             return RefusedError(NOT_IMPLEMENTED, "active=false", ids)
         return None
 

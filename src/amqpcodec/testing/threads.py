@@ -1,19 +1,11 @@
-"""A broker on a thread, for programs that block; and calls from other threads than the broker's."""
+"""Calls from other threads than the broker's."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-if TYPE_CHECKING:
-    from .broker import Broker
-
-STOP_SECONDS = 10.0
+from typing import Any, TypeVar, cast
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -43,43 +35,4 @@ def _is_own(loop: asyncio.AbstractEventLoop) -> bool:
         return False
 
 
-@contextmanager
-def running_broker(**options: Any) -> Iterator[Broker]:
-    """Run a broker on a thread of its own, for clients that block.
-
-        with running_broker() as broker:
-            connection = pika.BlockingConnection(pika.URLParameters(broker.url))
-
-    Args:
-        options: as for `Broker`. What the broker offers may be called from any thread.
-
-    Raises:
-        OSError: the port cannot be listened on.
-    """
-    from .broker import Broker
-
-    broker = Broker(**options)
-    started: Future[asyncio.AbstractEventLoop] = Future()
-    ended = asyncio.Event()
-
-    async def serve() -> None:
-        try:
-            async with broker:
-                started.set_result(asyncio.get_running_loop())
-                await ended.wait()
-        except BaseException as error:
-            if started.done():
-                raise
-            started.set_exception(error)
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="amqpcodec broker", daemon=True)
-    thread.start()
-    loop = started.result()
-    try:
-        yield broker
-    finally:
-        loop.call_soon_threadsafe(ended.set)
-        thread.join(STOP_SECONDS)
-
-
-__all__ = ["on_the_loop", "running_broker"]
+__all__ = ["on_the_loop"]
