@@ -19,7 +19,7 @@ SOURCE = Path(__file__).resolve().parent.parent.parent / "src"
 Outcomes = dict[str, Any]
 METHODS = (
     "match.import", "match.none", "match.case", "match.c", "method.bits", "method.word", "method.rich",
-    "method.empty",
+    "method.empty", "method.octets",
 )  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def test_compiled_methods_do_what_their_text_does(
     assert compiled_outcomes["methods"][method][part] == pure_outcomes["methods"][method][part]
 
 
-@pytest.mark.parametrize("part", ["octets", "values", "shown", "damage", "refused"])
+@pytest.mark.parametrize("part", ["octets", "values", "shown", "damage", "refused", "by position"])
 def test_compiled_properties_do_what_their_text_does(
     pure_outcomes: Outcomes, compiled_outcomes: Outcomes, part: str
 ) -> None:
@@ -77,6 +77,19 @@ def test_seventeen_bits_take_three_octets_and_those_behind_another_field_their_o
     assert nothing == "01 0005 0000000d 0001 0001 000000 00 0000 0000 00 ce".replace(" ", "")
     assert everything == "01 0005 0000000d 0001 0001 ffff01 ff ff01 ffff 01 ce".replace(" ", "")
     assert numbers == "01 0005 0000000d 0001 0001 000000 01 0000 0102 00 ce".replace(" ", "")
+
+
+def test_eight_bits_take_one_octet(pure_outcomes: Outcomes) -> None:
+    nothing, everything, numbers = pure_outcomes["methods"]["method.octets"]["octets"][:3]
+    assert nothing == "01 0005 00000007 0001 0005 00 00 00 ce".replace(" ", "")
+    assert everything == "01 0005 00000007 0001 0005 ff ff ff ce".replace(" ", "")
+    assert numbers == "01 0005 00000007 0001 0005 00 01 00 ce".replace(" ", "")
+
+
+def test_a_reserved_property_is_given_by_name_only(pure_outcomes: Outcomes) -> None:
+    positional, refusal = pure_outcomes["properties"]["match"]["by position"]
+    assert positional == [f"p{number}" for number in range(30)]
+    assert refusal == "TypeError"
 
 
 def test_thirty_one_properties_take_three_words_of_flags_where_the_last_needs_it(
