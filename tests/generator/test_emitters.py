@@ -93,6 +93,12 @@ def test_a_short_name_that_is_another_methods_long_name_does_not_hide_it() -> No
     assert "    Call = DemoCall\n    DemoCall = DemoDemoCall\n" in text
 
 
+def test_a_table_beside_an_argument_called_str_does_not_get_its_type_by_that_name() -> None:
+    fields = field("str", "shortstr"), field("n", "table")
+    text = render_module(dialect(class_of((), method(*fields))), "demo", "demo.facts")
+    assert "        self.n = {} if n is None else n\n" in text
+
+
 def test_methods_of_one_name_with_other_fields_have_no_common_function() -> None:
     short, long = (
         dialect(replace(class_of((), replace(method(field("a", type_)), name="deliver")), name="basic"))
