@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.certificates import self_signed
 from support.scripted_broker import CONNECT, Peer, ScriptedBroker, hold
 from world import World, cut, numbers, outcomes, published
 
@@ -169,16 +168,6 @@ async def test_a_server_that_allows_no_frame_of_the_least_size_is_to_blame(world
 
 
 # -- TLS
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a key and a certificate of `localhost`."""
-    folder = tmp_path_factory.mktemp("tls")
-    certificate, key = self_signed(folder)
-    both = folder / "both"
-    both.write_bytes(key.read_bytes() + certificate.read_bytes())
-    return both
 
 
 def with_tls(world: World, certificate: Path) -> ScriptedBroker:

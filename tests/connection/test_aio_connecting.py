@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.certificates import self_signed
 from support.marks import posix
 
 from amqpcodec import rabbitmq as amqp
@@ -238,16 +237,6 @@ def test_a_url_may_name_a_unix_socket() -> None:
 
     with TemporaryDirectory() as folder:  # whose name is short: that of a socket may have 104 octets
         assert asyncio.run(asyncio.wait_for(both(f"{folder}/socket"), 30)) == "open"
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a key and a certificate of `localhost`."""
-    folder = tmp_path_factory.mktemp("tls")
-    certificate, key = self_signed(folder)
-    both = folder / "both"
-    both.write_bytes(key.read_bytes() + certificate.read_bytes())
-    return both
 
 
 def served_with_tls(client: Client, certificate: Path) -> Any:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import keyword
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +11,6 @@ import pytest
 from own_spec import BUILTINS, HARD_KEYWORDS, OUR_OWN, PROPERTY_TYPES, SOFT_KEYWORDS
 from support.implementation import wanted
 
-SOURCE = Path(__file__).resolve().parent.parent.parent / "src"
 Outcomes = dict[str, Any]
 METHODS = (
     "match.import", "match.none", "match.case", "match.c", "method.bits", "method.word", "method.rich",
@@ -182,19 +177,6 @@ def test_reply_codes_say_what_they_close(package: Path, monkeypatch: pytest.Monk
 def test_messages_are_those_of_amqpcodec(build: str, request: pytest.FixtureRequest) -> None:
     outcomes = request.getfixturevalue(build)
     assert [each["is ours"] for each in outcomes["messages"].values()] == [True, True]
-
-
-def test_the_setup_of_the_package_installs_what_type_checkers_and_cython_need(
-    package: Path, tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(package, tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__")))
-    command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", "lib"]
-    # Without the extension modules: what is beside them is what is looked at.
-    ours = {**os.environ, "PYTHONPATH": str(SOURCE), "AMQPCODEC_BUILD": "skip"}
-    done = subprocess.run(command, cwd=folder, env=ours, capture_output=True, encoding="utf-8", timeout=60)
-    assert done.returncode == 0, done.stderr
-    installed = {path.name for path in (folder / "lib" / "own").iterdir()}
-    assert {"__init__.py", "methods_py.py", "methods_c.pxd", "py.typed"} <= installed
 
 
 def test_a_package_that_is_not_compiled_warns_that_it_brings_the_pure_build(
