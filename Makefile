@@ -48,7 +48,7 @@ test-spark: build
 
 # Whether Spark gives the rows that the session gives. A damaged capture of BENCH_MB megabytes, in parts of several sizes, beside those made without it.
 spark-equality: build
-	PYTHONPATH=tests $(PYTHON) -m support.spark_equality --mb $(BENCH_MB) --result benchmarks/results/spark-equality.json
+	$(PYTHON) tools/spark_equality.py --mb $(BENCH_MB) --result benchmarks/results/spark-equality.json
 
 # All tests of Spark with other versions of PySpark. Each has a virtual environment of its own under build/.
 SPARK_VERSIONS := 4.0.5 4.1.4 4.2.1

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import sanitized
-from report import SUMS
+from report import SUMS, written
 
 ROOT = sanitized.ROOT
 BASE = ROOT / "build" / "fuzz"
@@ -126,7 +126,7 @@ def keep(target: str, figures: dict[str, Any]) -> None:
         before = results.get(target, {})
         results[target] = before | figures | {name: before.get(name, 0) + figures[name] for name in SUMS}
         part = RESULTS.with_suffix(".part")
-        part.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        part.write_text(written(results), encoding="utf-8")
         part.replace(RESULTS)
 
 

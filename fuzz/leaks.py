@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from report import written
 from support import vectors
 from support.implementation import Implementation
 
@@ -34,7 +35,7 @@ def keep(name: str, figures: dict[str, Any]) -> None:
     """Store the figures of a run for the report."""
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     results[name] = figures | {"date": time.strftime("%Y-%m-%d")}
-    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    RESULTS.write_text(written(results), encoding="utf-8")
 
 
 def resident() -> int:

@@ -25,6 +25,14 @@ def stored(name: str) -> dict[str, Any]:
     return found
 
 
+def written(results: dict[str, Any]) -> str:
+    """Return the text of stored figures: those of a run on one line."""
+    runs = (
+        f" {json.dumps(name)}: {json.dumps(run, sort_keys=True)}" for name, run in sorted(results.items())
+    )
+    return "{\n" + ",\n".join(runs) + "\n}\n"
+
+
 def fuzzing(results: dict[str, Any]) -> Iterator[str]:
     """A line for each target, and one for all."""
     names = ("seconds", "executions", "seeds", "corpus", "edges", "features", "findings")

@@ -6,11 +6,13 @@ import gc
 import os
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from support.certificates import self_signed
 from support.implementation import Implementation, left_out, wanted
 
 from amqpcodec import IMPL
@@ -120,3 +122,13 @@ def rabbitmq() -> Iterator[str]:
             yield url
     except NoBrokerError as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a key and a certificate of `localhost`."""
+    folder = tmp_path_factory.mktemp("tls")
+    certificate, key = self_signed(folder)
+    both = folder / "both"
+    both.write_bytes(key.read_bytes() + certificate.read_bytes())
+    return both

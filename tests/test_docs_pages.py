@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import json
 import posixpath
 import re
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from codecgen.load import PROJECT_DIALECTS, load_dialect
 from docs_pages import pages, protocol
 from docs_pages.api import linked, members, separated
 from docs_pages.written import ELSEWHERE, indented, relinked
+from support import oracle
 
 from amqpcodec import options
 from amqpcodec._backend import load
@@ -24,15 +23,9 @@ from amqpcodec.connection import ChannelClosed
 from amqpcodec.options import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
-FACTS = ROOT / "tests" / "data" / "facts"
 CONFIGURATION = ROOT / "mkdocs.yml"
 PLACE = re.compile(r'<a id="([^"]+)">|\{ #(\S+) \}')
 LINK = re.compile(r"\]\(([^)\s:]+)\)")
-
-
-def facts_of(name: str) -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads((FACTS / f"{name}.json").read_text(encoding="utf-8"))
-    return facts
 
 
 @cache
@@ -43,7 +36,7 @@ def places(page: str) -> set[str]:
 
 @pytest.mark.parametrize("name", PROJECT_DIALECTS)
 def test_a_dialect_has_a_place_for_each_fact(name: str) -> None:
-    facts = facts_of(name)
+    facts = oracle.facts(name)
     wanted = {f"domain.{each['name']}" for each in facts["domains"]}
     wanted |= {f"constant.{each['name']}" for each in facts["constants"]}
     for cls in facts["classes"]:
@@ -58,7 +51,7 @@ def test_a_dialect_has_a_place_for_each_fact(name: str) -> None:
 @pytest.mark.parametrize("name", PROJECT_DIALECTS)
 def test_a_method_has_its_ids_its_types_and_who_sends_it(name: str) -> None:
     text = pages()[f"reference/{name}.md"]
-    for cls in facts_of(name)["classes"]:
+    for cls in oracle.facts(name)["classes"]:
         for method in cls["methods"]:
             begin = text.index(f"{{ #{cls['name']}.{method['name']} }}")
             section = text[begin : text.find("\n##", begin)]
@@ -98,7 +91,7 @@ def test_differences_are_side_by_side() -> None:
     )
     assert f"| `close` | {close} | " in re.sub(r'<a id="[^"]*"></a>', "", text)
     assert "| `ticket` | [1. short](amqp-0-8.md#basic.publish.ticket) |" in text
-    for dialect in map(facts_of, PROJECT_DIALECTS):
+    for dialect in map(oracle.facts, PROJECT_DIALECTS):
         methods = {f"{cls['name']}.{each['name']}" for cls in dialect["classes"] for each in cls["methods"]}
         assert methods - places("reference/differences.md") == set()
 

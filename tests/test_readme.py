@@ -68,19 +68,11 @@ def beside_a_broker(document: Path) -> list[Example]:
     return [example for example in examples(document) if BROKER_URL in example.code]
 
 
-@pytest.mark.parametrize("example", beside_nothing(README), ids=lambda example: f"line-{example.line}")
+@pytest.mark.parametrize(
+    "example", [*beside_nothing(README), *examples(GUIDE)], ids=lambda example: f"line-{example.line}"
+)
 @pytest.mark.parametrize("build", ["in-use", "py"])
-def test_examples_run_and_print_what_is_said(
-    example: Example, build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if build == "py":
-        monkeypatch.setenv("AMQPCODEC_IMPL", "py")
-    run(example, tmp_path, monkeypatch)
-
-
-@pytest.mark.parametrize("example", examples(GUIDE), ids=lambda example: f"line-{example.line}")
-@pytest.mark.parametrize("build", ["in-use", "py"])
-def test_programs_of_the_guide_run_and_print_what_is_said(
+def test_programs_run_and_print_what_is_said(
     example: Example, build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if build == "py":

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.certificates import self_signed
+from support.broker import free_ports
 from support.scripted_broker import CONNECT, Peer, ScriptedBroker, hold
 from world import World, cut, numbers, outcomes, published
 
@@ -29,14 +29,6 @@ from amqpcodec.reply_errors import (
 TWICE = Backoff(first=0.001, most=0.002, attempts=2)
 
 
-def free_port() -> int:
-    """Return a port where nobody listens."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port: int = bound.getsockname()[1]
-        return port
-
-
 async def entered(client: Client) -> None:
     async with client:
         pytest.fail("there is no connection")
@@ -47,11 +39,11 @@ async def entered(client: Client) -> None:
 
 async def test_nobody_listens(world: World) -> None:
     with pytest.raises(ConnectionRefusedError):
-        await entered(world.client(f"amqp://127.0.0.1:{free_port()}", backoff=TWICE))
+        await entered(world.client(f"amqp://127.0.0.1:{free_ports(1)[0]}", backoff=TWICE))
 
 
 async def test_none_of_several_listens(world: World) -> None:
-    ports = [free_port(), free_port()]
+    ports = free_ports(2)
     with pytest.raises(ConnectionLostError) as caught:
         await entered(world.client([f"amqp://127.0.0.1:{port}" for port in ports], backoff=TWICE))
     assert all(str(port) in str(caught.value) for port in ports)
@@ -169,16 +161,6 @@ async def test_a_server_that_allows_no_frame_of_the_least_size_is_to_blame(world
 
 
 # -- TLS
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a key and a certificate of `localhost`."""
-    folder = tmp_path_factory.mktemp("tls")
-    certificate, key = self_signed(folder)
-    both = folder / "both"
-    both.write_bytes(key.read_bytes() + certificate.read_bytes())
-    return both
 
 
 def with_tls(world: World, certificate: Path) -> ScriptedBroker:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from support import make_capture as make
+from support.command import Terminal
 from support.implementation import wanted
 from support.rotations import write_rotated
 from support.subprocesses import python
@@ -303,13 +304,6 @@ def test_groups_do_not_pile_up_before_a_slow_disk(out: Path, monkeypatch: pytest
     assert most < 400 * size / 4
 
 
-class _Terminal(io.StringIO):
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
-
-
 def test_a_bar_with_rate_and_remaining_time(
     convert: Convert, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,7 +312,7 @@ def test_a_bar_with_rate_and_remaining_time(
     large.write_bytes(make.pcap(make.conversations(1).packets) + bytes(LARGE))
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    terminal = _Terminal()
+    terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     assert main(["convert", str(large), str(out)]) in (0, 1)
     shown = terminal.getvalue()

@@ -13,7 +13,7 @@ from time import sleep
 from typing import Any
 
 import pytest
-from support.command import BUNNY, Run
+from support.command import BUNNY, Run, Terminal
 from support.implementation import wanted
 
 from amqpcodec.capture import ByteSource
@@ -33,13 +33,6 @@ def test_colour_only_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     assert "\x1b[" not in "".join(run(BUNNY))
 
 
-class _Terminal(io.StringIO):
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize(("size", "shown"), [(LARGE, True), (LARGE - 1, False)])
 def test_a_progress_bar_for_large_files_on_a_terminal(
     size: int, shown: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -47,7 +40,7 @@ def test_a_progress_bar_for_large_files_on_a_terminal(
     pytest.importorskip("rich")
     path = tmp_path / "large"
     path.write_bytes(bytes(size))
-    terminal = _Terminal()
+    terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     with ByteSource(path) as source, progress(str(path), source) as output:
@@ -60,7 +53,7 @@ def test_lines_above_the_bar_are_not_broken(tmp_path: Path, monkeypatch: pytest.
     pytest.importorskip("rich")
     path = tmp_path / "large"
     path.write_bytes(bytes(LARGE))
-    terminal = _Terminal()
+    terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("TERM", "xterm")
@@ -76,7 +69,7 @@ def test_without_rich_there_is_no_bar_and_everything_else(
     monkeypatch.setitem(sys.modules, "rich.console", None)
     path = tmp_path / "large"
     path.write_bytes(BUNNY.read_bytes() + bytes(LARGE))
-    monkeypatch.setattr(sys, "stderr", _Terminal())
+    monkeypatch.setattr(sys, "stderr", Terminal())
     assert len(run(path)) == 155
 
 

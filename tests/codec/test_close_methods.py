@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from support.outcomes import drain
+from support.outcomes import error_of
 
 from amqpcodec import DecodeError, Limits
 
@@ -18,12 +18,6 @@ FRAME_END = b"\xce"
 
 def raw(frame_type: int, channel: int, payload: bytes) -> bytes:
     return struct.pack(">BHI", frame_type, channel, len(payload)) + payload + FRAME_END
-
-
-def error_of(decoder: Any, *chunks: bytes) -> DecodeError:
-    error = drain(decoder, chunks)[1]
-    assert error is not None
-    return error
 
 
 def place(error: DecodeError) -> tuple[int, int, int]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.failures import Failures
 from support.implementation import Implementation
+from support.make_capture import split
 from support.outcomes import decoding
 
 VALUES = {
@@ -21,13 +22,6 @@ METHODS = ("BasicDeliver", "BasicGetOk", "BasicPublish", "BasicReturn")
 
 def filled(cls: Any) -> Any:
     return cls(**{field.attribute: VALUES[field.type] for field in cls.spec.fields})
-
-
-def frames_of(octets: bytes) -> Iterator[bytes]:
-    while octets:
-        size = int.from_bytes(octets[3:7], "big") + 8
-        yield octets[:size]
-        octets = octets[size:]
 
 
 def resized(frame: bytes) -> Iterator[bytes]:
@@ -52,7 +46,7 @@ def test_what_is_cut_or_changed_behind_a_sound_message_is_seen_alike(
     modules: list[ModuleType] = [impl.dialect(dialect) for impl in both]
     amqp = modules[1]
     sound = amqp.encode_message(1, filled(getattr(amqp, name)), filled(amqp.BasicProperties), b"body")
-    method, header, body = frames_of(sound)
+    method, header, body = split(sound)
     damaged = [each + header + body for each in (*resized(method), *changed(method))]
     if name == METHODS[0]:  # the properties are the same behind each
         damaged += [method + each + body for each in (*resized(header), *changed(header))]

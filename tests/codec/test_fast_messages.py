@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from support.campaign import share
 from support.implementation import Implementation
+from support.make_capture import split
 from support.outcomes import describe, describe_error
 
 from amqpcodec import DecodeError, Limits
@@ -61,13 +61,6 @@ def frames_of(amqp: ModuleType) -> list[bytes]:
         amqp.encode_header(1, amqp.BasicProperties(), 1 << 63), amqp.encode_method(2, deliver),
     ]  # fmt: skip
     return frames + others
-
-
-def split(octets: bytes) -> Iterator[bytes]:
-    while octets:
-        size = int.from_bytes(octets[3:7], "big") + 8
-        yield octets[:size]
-        octets = octets[size:]
 
 
 def seen(decoder: Any, chunks: list[bytes], lend: bool = False) -> list[Any]:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ssl
 from types import ModuleType
-from typing import Any
 
 import pytest
-from support.outcomes import describe_error, drain, octet_by_octet
-
-from amqpcodec import DecodeError
+from support.outcomes import describe_error, error_of, octet_by_octet
 
 
 def client_hello() -> bytes:
@@ -46,26 +43,20 @@ OPENINGS = {
 }
 
 
-def error_of(decoder: Any, chunks: list[bytes]) -> DecodeError:
-    error = drain(decoder, chunks)[1]
-    assert error is not None
-    return error
-
-
 @pytest.mark.parametrize("name", OPENINGS)
 def test_the_error_names_the_protocol_however_the_stream_is_cut(codec: ModuleType, name: str) -> None:
     octets, shown = OPENINGS[name]
-    error = error_of(codec.FrameDecoder(), [octets])
+    error = error_of(codec.FrameDecoder(), octets)
     assert f"frame type {octets[0]} is not known: looks like {shown}" in error.message
     assert (error.reply_code, error.offset, error.fatal) == (501, 0, True)
     for decoder in (codec.FrameDecoder(), codec.MessageDecoder(), codec.FrameDecoder(payloads="raw")):
-        assert describe_error(error_of(decoder, octet_by_octet(octets))) == describe_error(error)
+        assert describe_error(error_of(decoder, *octet_by_octet(octets))) == describe_error(error)
 
 
 @pytest.mark.parametrize("layer", [0, 2, 3])
 def test_the_header_of_amqp_1_0_is_named(codec: ModuleType, layer: int) -> None:
     header = b"AMQP" + bytes([layer]) + b"\x01\x00\x00"
-    error = error_of(codec.FrameDecoder(), [header])
+    error = error_of(codec.FrameDecoder(), header)
     assert f"protocol header {header!r} is not of {codec.DIALECT.name}: looks like AMQP 1.0" in error.message
     assert (error.reply_code, error.offset) == (501, 0)
 
@@ -73,7 +64,7 @@ def test_the_header_of_amqp_1_0_is_named(codec: ModuleType, layer: int) -> None:
 @pytest.mark.parametrize("name", OPENINGS)
 def test_in_the_midst_of_a_stream_octets_are_what_they_are(codec: ModuleType, name: str) -> None:
     octets = OPENINGS[name][0]
-    error = error_of(codec.FrameDecoder(), [codec.encode_heartbeat() + octets])
+    error = error_of(codec.FrameDecoder(), codec.encode_heartbeat() + octets)
     assert (error.message, error.offset) == (f"frame type {octets[0]} is not known", 8)
 
 
@@ -81,4 +72,4 @@ def test_in_the_midst_of_a_stream_octets_are_what_they_are(codec: ModuleType, na
     "octets", [b"\x16\x01\x02\x03\x04\x05\x06\x07", b"\x10\xff\xff\xff\xff\xff\xff", b"GETTING "]
 )
 def test_what_only_begins_alike_is_not_named(codec: ModuleType, octets: bytes) -> None:
-    assert error_of(codec.FrameDecoder(), [octets]).message == f"frame type {octets[0]} is not known"
+    assert error_of(codec.FrameDecoder(), octets).message == f"frame type {octets[0]} is not known"

@@ -11,21 +11,9 @@ from hypothesis import strategies as st
 from support import oracle, strategies, vectors
 from support.failures import Failures
 from support.implementation import Implementation, method_class, properties_class, wanted
+from support.oracle import CLASSES, CONTENTS, PROFILES
 from support.outcomes import describe
 from support.vectors import arguments, decoded, encodable
-
-from amqpcodec._generated.index import DIALECTS
-
-PROFILES = {
-    "amqp-0-8": "0-8",
-    "qpid-0-8": "qpid",
-    "amqp-0-9": "0-9",
-    "amqp-0-9-1": "wg-0-9-1",
-    "rabbitmq-0-9-1": "rabbitmq",
-}
-CLASSES = [(name, group["name"]) for name in DIALECTS for group in oracle.facts(name)["classes"]]
-CONTENTS = [(name, group) for name in DIALECTS for group in oracle.contents(name)]
-
 
 # All builds get each example: making one takes longer than encoding and decoding it.
 IMPLS = [Implementation(name) for name in wanted()]

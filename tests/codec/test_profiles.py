@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
+from support import oracle
 from support.implementation import Implementation
 
 from amqpcodec import DecodeError, EncodeError, FieldValue
 from amqpcodec.profiles import KIND_NAMES, PROFILES, table_profile
 from amqpcodec.types import EPOCH
 
-FACTS = Path(__file__).resolve().parent.parent / "data" / "facts"
 DIALECT_OF = {
     "0-8": "amqp-0-8",
     "0-9": "amqp-0-9",
@@ -116,8 +114,7 @@ def test_every_profile_is_stated_here() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_tags_of_a_profile_are_those_of_its_dialects_facts(profile: str) -> None:
-    facts = json.loads((FACTS / f"{DIALECT_OF[profile]}.json").read_text(encoding="utf-8"))
-    assert TAGS[profile] == set(facts["field_table_tags"])
+    assert TAGS[profile] == set(oracle.facts(DIALECT_OF[profile])["field_table_tags"])
 
 
 @pytest.mark.parametrize("profile", PROFILES)

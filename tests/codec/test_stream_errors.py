@@ -243,6 +243,10 @@ class TestStrict:
         assert error is not None
         assert error.reply_code == (505 if "0-9-1" in dialect else 540)
 
+    def test_a_further_word_of_flags_without_any_is_not_refused(self, codec: ModuleType) -> None:
+        values, error = drain(codec.FrameDecoder(strict=True), [flags(codec, b"\0\1\0\0")])
+        assert (len(values), error) == (1, None)
+
     @pytest.mark.parametrize("dialect", ["amqp-0-8", "amqp-0-9"])
     def test_tags_of_other_dialects_are_refused(self, impl: Any, dialect: str) -> None:
         module = impl.dialect(dialect)

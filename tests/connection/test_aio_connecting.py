@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.certificates import self_signed
+from support.broker import free_ports
 from support.marks import posix
 
 from amqpcodec import rabbitmq as amqp
@@ -52,14 +52,6 @@ def run(client: Client, login: ServerLogin, **options: Any) -> Any:
             server.close()
 
     return asyncio.run(both())
-
-
-def free_port() -> int:
-    """Return a port where nobody listens."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port: int = bound.getsockname()[1]
-        return port
 
 
 def test_a_url_says_who_comes_and_what_is_wished_for() -> None:
@@ -109,7 +101,7 @@ def test_a_connection_has_a_name() -> None:
 
 
 def test_servers_are_tried_in_turn() -> None:
-    seen, down = Seen(), free_port()
+    seen, down = Seen(), free_ports(1)[0]
 
     async def client(port: int) -> str:
         async with await connect([f"amqp://127.0.0.1:{down}", f"amqp://a:b@127.0.0.1:{port}"]) as stream:
@@ -120,7 +112,7 @@ def test_servers_are_tried_in_turn() -> None:
 
 
 def test_if_none_of_several_servers_is_there_the_error_says_why_of_each() -> None:
-    down = [free_port(), free_port()]
+    down = free_ports(2)
 
     async def client(port: int) -> None:
         await connect([f"amqp://u:s3cr3t@127.0.0.1:{each}/v" for each in down])
@@ -238,16 +230,6 @@ def test_a_url_may_name_a_unix_socket() -> None:
 
     with TemporaryDirectory() as folder:  # whose name is short: that of a socket may have 104 octets
         assert asyncio.run(asyncio.wait_for(both(f"{folder}/socket"), 30)) == "open"
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a key and a certificate of `localhost`."""
-    folder = tmp_path_factory.mktemp("tls")
-    certificate, key = self_signed(folder)
-    both = folder / "both"
-    both.write_bytes(key.read_bytes() + certificate.read_bytes())
-    return both
 
 
 def served_with_tls(client: Client, certificate: Path) -> Any:

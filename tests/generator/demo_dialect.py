@@ -1,8 +1,6 @@
-"""Dialects of one class with one method, and what the generator makes of it."""
+"""Dialects of one class with one method."""
 
 from __future__ import annotations
-
-import re
 
 from codecgen.model import Assert, Class, Constant, Dialect, Field, Method
 
@@ -31,20 +29,3 @@ def dialect(*classes: Class, constants: tuple[Constant, ...] = ()) -> Dialect:
         table_profile="rabbitmq", accepted_headers=(b"AMQP\0\0\t\1",), constants=constants, classes=classes,
         sources=(), corrections=(),
     )  # fmt: skip
-
-
-def bits(count: int, first: int = 0) -> list[Field]:
-    return [field(f"b{position}", "bit") for position in range(first, first + count)]
-
-
-def function(text: str, name: str) -> list[str]:
-    """The body of a function, in a class or not, without its indent."""
-    lines = iter(text.splitlines())
-    indent = next(line for line in lines if re.match(rf" *def {name}\(", line)).partition("def")[0]
-    rest = list(lines)
-    if text.partition(f" {name}(")[2].startswith("\n"):
-        rest = rest[rest.index(f"{indent}) -> None:") + 1 :]
-    indent += " " * 4
-    end = next((at for at, line in enumerate(rest) if line and not line.startswith(indent)), len(rest))
-    # A call closed at the indent of the function's body belongs to it.
-    return [line.removeprefix(indent) for line in rest[:end] if line]

@@ -102,6 +102,7 @@ def of_properties(cls: Any) -> dict[str, Any]:
         "shown": [repr(properties) for properties in read],
         "damage": [after_damage(octets[0]), after_damage(octets[2])],
         "refused": refused(cls, lambda properties: own.encode_header(5, properties, 0)),
+        "by position": (cls.__match_args__, encoding(lambda: cls(*[None] * len(cls.spec.fields)))[0]),
     }
 
 

@@ -48,7 +48,8 @@ SPEC = f"""<?xml version="1.0"?>
   <domain name="word" type="text"><assert check="length" value="8"/></domain>
   <domain name="plain-word" type="word"><assert check="regexp" value="[a-z]+"/></domain>
   <class name="match" handler="channel" index="65535">
-{fields(tuple(f"p{position}" for position in range(31)), PROPERTY_TYPES)}
+{fields(tuple(f"p{position}" for position in range(30)), PROPERTY_TYPES)}
+    <field name="p30" type="table" reserved="1"/>
     <method name="import" index="65535" content="1" synchronous="1">
       <chassis name="server" implement="MUST"/>
       <response name="none"/>
@@ -83,6 +84,11 @@ SPEC = f"""<?xml version="1.0"?>
       <field name="how" type="table"/>
     </method>
     <method name="empty" index="4"/>
+    <method name="octets" index="5">
+{numbered("b", 8, "bit")}
+      <field name="between" type="octet"/>
+{numbered("c", 8, "bit")}
+    </method>
   </class>
 </amqp>
 """

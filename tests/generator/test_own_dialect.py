@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import keyword
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,11 +11,10 @@ import pytest
 from own_spec import BUILTINS, HARD_KEYWORDS, OUR_OWN, PROPERTY_TYPES, SOFT_KEYWORDS
 from support.implementation import wanted
 
-SOURCE = Path(__file__).resolve().parent.parent.parent / "src"
 Outcomes = dict[str, Any]
 METHODS = (
     "match.import", "match.none", "match.case", "match.c", "method.bits", "method.word", "method.rich",
-    "method.empty",
+    "method.empty", "method.octets",
 )  # fmt: skip
 
 
@@ -46,7 +41,7 @@ def test_compiled_methods_do_what_their_text_does(
     assert compiled_outcomes["methods"][method][part] == pure_outcomes["methods"][method][part]
 
 
-@pytest.mark.parametrize("part", ["octets", "values", "shown", "damage", "refused"])
+@pytest.mark.parametrize("part", ["octets", "values", "shown", "damage", "refused", "by position"])
 def test_compiled_properties_do_what_their_text_does(
     pure_outcomes: Outcomes, compiled_outcomes: Outcomes, part: str
 ) -> None:
@@ -77,6 +72,19 @@ def test_seventeen_bits_take_three_octets_and_those_behind_another_field_their_o
     assert nothing == "01 0005 0000000d 0001 0001 000000 00 0000 0000 00 ce".replace(" ", "")
     assert everything == "01 0005 0000000d 0001 0001 ffff01 ff ff01 ffff 01 ce".replace(" ", "")
     assert numbers == "01 0005 0000000d 0001 0001 000000 01 0000 0102 00 ce".replace(" ", "")
+
+
+def test_eight_bits_take_one_octet(pure_outcomes: Outcomes) -> None:
+    nothing, everything, numbers = pure_outcomes["methods"]["method.octets"]["octets"][:3]
+    assert nothing == "01 0005 00000007 0001 0005 00 00 00 ce".replace(" ", "")
+    assert everything == "01 0005 00000007 0001 0005 ff ff ff ce".replace(" ", "")
+    assert numbers == "01 0005 00000007 0001 0005 00 01 00 ce".replace(" ", "")
+
+
+def test_a_reserved_property_is_given_by_name_only(pure_outcomes: Outcomes) -> None:
+    positional, refusal = pure_outcomes["properties"]["match"]["by position"]
+    assert positional == [f"p{number}" for number in range(30)]
+    assert refusal == "TypeError"
 
 
 def test_thirty_one_properties_take_three_words_of_flags_where_the_last_needs_it(
@@ -169,19 +177,6 @@ def test_reply_codes_say_what_they_close(package: Path, monkeypatch: pytest.Monk
 def test_messages_are_those_of_amqpcodec(build: str, request: pytest.FixtureRequest) -> None:
     outcomes = request.getfixturevalue(build)
     assert [each["is ours"] for each in outcomes["messages"].values()] == [True, True]
-
-
-def test_the_setup_of_the_package_installs_what_type_checkers_and_cython_need(
-    package: Path, tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(package, tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__")))
-    command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", "lib"]
-    # Without the extension modules: what is beside them is what is looked at.
-    ours = {**os.environ, "PYTHONPATH": str(SOURCE), "AMQPCODEC_BUILD": "skip"}
-    done = subprocess.run(command, cwd=folder, env=ours, capture_output=True, encoding="utf-8", timeout=60)
-    assert done.returncode == 0, done.stderr
-    installed = {path.name for path in (folder / "lib" / "own").iterdir()}
-    assert {"__init__.py", "methods_py.py", "methods_c.pxd", "py.typed"} <= installed
 
 
 def test_a_package_that_is_not_compiled_warns_that_it_brings_the_pure_build(

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from codecgen.load import PROJECT_DIALECTS, load_dialect
 from codecgen.model import Assert, Dialect, Field
+from support import oracle
+from support.data_files import FILES, formed
 
 ROOT = Path(__file__).resolve().parents[2]
-FACTS = ROOT / "tests" / "data" / "facts"
 
 ADDED_DOMAINS = {"amqp-0-9": [{"name": "content", "type": "content", "asserts": []}]}
 """Used by amqp-0-9 without being declared in the original."""
@@ -36,11 +37,6 @@ CORRECTIONS = {
     },
 }
 """Everything the overlays change: element, attribute and new value."""
-
-
-def facts_of(name: str) -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads((FACTS / f"{name}.json").read_text(encoding="utf-8"))
-    return facts
 
 
 def uncorrected(name: str) -> Dialect:
@@ -110,13 +106,13 @@ def class_facts(dialect: Dialect) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", PROJECT_DIALECTS)
 def test_classes_methods_and_fields_are_those_of_the_facts_in_their_order(name: str) -> None:
     here = f"spec/{name}.xml and tests/data/facts/{name}.json differ"
-    facts = by_name(facts_of(name)["classes"])
+    known = by_name(oracle.facts(name)["classes"])
     for found in class_facts(uncorrected(name)):
-        methods = by_name(facts.get(found["name"], {}).get("methods", []))
+        methods = by_name(known.get(found["name"], {}).get("methods", []))
         for method in found["methods"]:
             assert method == methods.get(method["name"]), f"{here} in {found['name']}.{method['name']}"
-        assert found == facts.get(found["name"]), f"{here} in the class {found['name']}"
-    assert class_facts(uncorrected(name)) == facts_of(name)["classes"], here
+        assert found == known.get(found["name"]), f"{here} in the class {found['name']}"
+    assert class_facts(uncorrected(name)) == oracle.facts(name)["classes"], here
 
 
 @pytest.mark.parametrize("name", PROJECT_DIALECTS)
@@ -125,7 +121,7 @@ def test_constants_are_those_of_the_facts(name: str) -> None:
         {"name": each.name, "value": each.value, "error_kind": each.kind}
         for each in uncorrected(name).constants
     ]
-    facts = facts_of(name)["constants"]
+    facts = oracle.facts(name)["constants"]
     assert len(constants) == len(facts)
     assert by_name(constants) == by_name(facts)
 
@@ -136,14 +132,14 @@ def test_domains_are_those_of_the_facts(name: str) -> None:
         {"name": each.name, "type": each.type, "asserts": [assert_fact(a) for a in each.asserts]}
         for each in uncorrected(name).domains
     ]
-    facts = facts_of(name)["domains"] + ADDED_DOMAINS.get(name, [])
+    facts = oracle.facts(name)["domains"] + ADDED_DOMAINS.get(name, [])
     assert len(domains) == len(facts)
     assert by_name(domains) == by_name(facts)
 
 
 @pytest.mark.parametrize("name", PROJECT_DIALECTS)
 def test_version_port_and_headers_are_those_of_the_facts(name: str) -> None:
-    dialect, protocol = corrected(name), facts_of(name)["protocol"]
+    dialect, protocol = corrected(name), oracle.facts(name)["protocol"]
     assert (dialect.major, dialect.minor, dialect.revision, dialect.port) == (
         protocol["major"],
         protocol["minor"],
@@ -153,6 +149,12 @@ def test_version_port_and_headers_are_those_of_the_facts(name: str) -> None:
     assert dialect.protocol_header.hex() == protocol["protocol_header"]
     headers = [protocol["protocol_header"], *protocol["also_seen_headers"]]
     assert [header.hex() for header in dialect.accepted_headers] == headers
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_data_file_is_as_its_tool_writes_it(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text == formed(json.loads(text)), "PYTHONPATH=tests python -m support.data_files writes it again"
 
 
 @pytest.mark.parametrize("name", PROJECT_DIALECTS)

@@ -16,21 +16,13 @@ from hypothesis import strategies as st
 from support import oracle, strategies
 from support.campaign import ASKED, share, stride
 from support.implementation import Implementation, method_class, properties_class
+from support.oracle import CLASSES, CONTENTS, PROFILES
 from support.outcomes import decoding, describe
 from support.vectors import arguments, decoded
 
 from amqpcodec._generated.index import DIALECTS
 
 Both = tuple[Implementation, Implementation]
-PROFILES = {
-    "amqp-0-8": "0-8",
-    "qpid-0-8": "qpid",
-    "amqp-0-9": "0-9",
-    "amqp-0-9-1": "wg-0-9-1",
-    "rabbitmq-0-9-1": "rabbitmq",
-}
-CLASSES = [(name, group["name"]) for name in DIALECTS for group in oracle.facts(name)["classes"]]
-CONTENTS = [(name, group) for name in DIALECTS for group in oracle.contents(name)]
 
 
 def examples(bounded: int) -> Any:

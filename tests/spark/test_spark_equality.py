@@ -15,8 +15,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+import spark_equality as equality
 from pyspark.sql import functions, types
-from support import spark_equality as equality
 
 from amqpcodec._columns.schemas import TABLES
 
@@ -129,11 +129,9 @@ def test_the_order_of_rows_does_not_count(stored: tuple[Any, Any]) -> None:
 @pytest.mark.spark
 def test_all_rows_are_equal_whatever_the_parts(java: None, tmp_path: Path) -> None:
     """What `make spark-equality` does, but for its size and the other tables."""
-    command = [sys.executable, "-m", "support.spark_equality", "--mb", "1"]
+    command = [sys.executable, "tools/spark_equality.py", "--mb", "1"]
     command += ["--folder", str(tmp_path), "--tables", "messages", "errors"]
-    done = subprocess.run(
-        command, cwd=ROOT / "tests", capture_output=True, encoding="utf-8", timeout=240, check=False
-    )
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     lines = [line for line in done.stdout.splitlines() if line.startswith("local[")]
     assert len(lines) == 2 * 4

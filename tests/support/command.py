@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,15 @@ class Run:
 
     def rows(self, *arguments: object, code: int = 0) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self(*arguments, "--format", "jsonl", code=code)]
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what is written to it."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
 
 
 def summary_of(*paths: Path, top: int = 10) -> Summary:

@@ -29,6 +29,10 @@ READ_TAGS = {
     "wg-0-9-1": RABBITMQ_TAGS.replace("x", ""),
     "qpid": "tbBsuIilfdDSAFTVxcCk",
 }
+PROFILES = {
+    "amqp-0-8": "0-8", "qpid-0-8": "qpid", "amqp-0-9": "0-9", "amqp-0-9-1": "wg-0-9-1",
+    "rabbitmq-0-9-1": "rabbitmq",
+}  # fmt: skip
 INFINITIES = {"inf": float("inf"), "-inf": float("-inf")}
 
 
@@ -53,6 +57,10 @@ def methods(dialect: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
 def contents(dialect: str) -> dict[str, dict[str, Any]]:
     """The facts of the classes that have properties, by name."""
     return {group["name"]: group for group in facts(dialect)["classes"] if group["properties"]}
+
+
+CLASSES = [(name, group["name"]) for name in PROFILES for group in facts(name)["classes"]]
+CONTENTS = [(name, group) for name in PROFILES for group in contents(name)]
 
 
 def raw(text: Any) -> bytes:

@@ -80,6 +80,13 @@ def drain(decoder: Any, chunks: Iterable[bytes]) -> tuple[list[Any], DecodeError
     return values, None
 
 
+def error_of(decoder: Any, *chunks: bytes) -> DecodeError:
+    """Return the error that decoding ends with; there has to be one."""
+    error = drain(decoder, chunks)[1]
+    assert error is not None
+    return error
+
+
 def decoding(decoder: Any, chunks: Iterable[bytes]) -> tuple[Any, ...]:
     """All that can be seen of a decoder that was fed: values, error, and where it stands."""
     values, error = drain(decoder, chunks)

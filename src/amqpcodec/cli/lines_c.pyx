@@ -3,6 +3,9 @@
 
 A line is what its form says of all such frames or messages, with the values of this one put in. Common values are
 written here. Everything else is text that the form's own functions make: a value that is not common, or a whole line.
+
+It halves the time of `amqpcodec decode`. A capture of 60 MB with 445,348 frames takes 2.6 s of CPU, and 5.4 s with
+lines_py in its place; 2.7 s and 7.4 s as JSON, 3.0 s and 6.7 s as messages.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE

@@ -1,6 +1,6 @@
-"""Rows through Spark beside those of `amqpcodec.arrow` in this process, all of them, whatever the parts.
+"""Compares rows through Spark with those of `amqpcodec.arrow` in this process, whatever the parts.
 
-    cd tests; python -m support.spark_equality [--mb 1000] [--tables messages ...] [--captures FILE ...]
+    python tools/spark_equality.py [--mb 1000] [--tables messages ...] [--captures FILE ...]
 
 A seeded capture, with packets late, twice and lost, is read whole and as rotated files whose names are given
 in another order, in parts of several sizes, by two cores and by one. Rows are compared by hashes of all there
@@ -24,12 +24,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from amqpcodec._columns.schemas import TABLES
+import damage_capture
 
-from . import damage
+from amqpcodec.options import TABLES
 
-ROOT = Path(__file__).parent.parent.parent
-SETTINGS = {
+ROOT = Path(__file__).resolve().parent.parent
+SETTINGS: dict[str, bool | float | int | str | None] = {
     "spark.driver.memory": "8g",  # for the states of all parts
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -79,7 +79,7 @@ def captures(folder: Path, megabytes: float, seed: int) -> list[list[Path]]:
         command = [sys.executable, str(ROOT / "tools" / "synthetic_capture.py"), str(clean)]
         subprocess.run([*command, "--mb", str(megabytes), "--seed", str(seed)], check=True, stdout=sys.stderr)
         for paths in sets:
-            damage.write(clean, [made / path.name for path in paths], damage.Rates(), seed)
+            damage_capture.write(clean, [made / path.name for path in paths], damage_capture.Rates(), seed)
         clean.unlink()
         made.rename(folder / name)
     return sets

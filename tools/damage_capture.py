@@ -1,6 +1,6 @@
-"""What happens to a capture on its way: packets that come later, twice or not at all, from a seed.
+"""Damages a capture as happens on its way: packets come later, twice or not at all, from a seed.
 
-    PYTHONPATH=tests python -m support.damage CLEAN.pcap DAMAGED.pcap [MORE.pcap ...] --seed 5
+    python tools/damage_capture.py CLEAN.pcap DAMAGED.pcap [MORE.pcap ...] --seed 5
 
 With several files to write, the packets are shared out as a rotating recorder does it.
 """
