@@ -35,7 +35,7 @@ fuzz-campaign:
 
 # The tests of which `make test` tries a share. EXAMPLES of each, most of them chosen anew, and every place of damage and interrupts.
 fuzz-long:
-	AMQPCODEC_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest $(CAMPAIGNS)
+	AMQPCODEC_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest $(BOTH_TIERS) $(CAMPAIGNS)
 
 # docs/reliability.md from the stored figures.
 fuzz-report:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from support.implementation import Implementation, left_out, wanted
+from support.tiers import Clock, check_reasons, of_dialects
 
 from amqpcodec import IMPL
 from amqpcodec._generated.index import DIALECTS
@@ -29,6 +30,10 @@ settings.register_profile("default run", derandomize=True, database=None, deadli
 settings.load_profile("default run")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Clock())
+
+
 def pytest_report_header() -> str:
     tested = ", ".join(wanted())
     note = f" ({left_out()})" if left_out() else ""
@@ -41,8 +46,9 @@ def pytest_collection_modifyitems(
 ) -> Generator[None, object, object]:
     """Mark what needs a RabbitMQ. In a process among several, let the tests that take long come first."""
     for item in items:
-        if "rabbitmq" in getattr(item, "fixturenames", ()) and item.get_closest_marker("quick") is None:
+        if "rabbitmq" in getattr(item, "fixturenames", ()) and item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.broker)
+    check_reasons(items)
     outcome = yield
     if hasattr(config, "workerinput"):
         from support.distribution import rank
@@ -91,9 +97,9 @@ def both() -> tuple[Implementation, Implementation]:
     return Implementation("c"), Implementation("py")
 
 
-@pytest.fixture(scope="session", params=tuple(DIALECTS))
+@pytest.fixture(scope="session", params=of_dialects(DIALECTS))
 def dialect(request: pytest.FixtureRequest) -> str:
-    """The name of each dialect in turn."""
+    """The name of each dialect in turn; of most in the second tier."""
     name: str = request.param
     return name
 

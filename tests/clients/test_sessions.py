@@ -19,6 +19,7 @@ from support.recording import recording
 
 from amqpcodec.capture import CapturedFrame, read_frames
 
+SLOW = pytest.mark.slow("needs a RabbitMQ")
 OTHERS = [client for client in CLIENTS if client != "pika"]  # by `make test-clients`
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -53,7 +54,7 @@ def test_a_client_works_with_the_broker_for_tests(client: str, own_broker: str) 
     assert session(client, own_broker) == SEEN
 
 
-@pytest.mark.parametrize("client", [pytest.param("pika", marks=pytest.mark.quick), *OTHERS])
+@pytest.mark.parametrize("client", [pytest.param("pika", marks=SLOW), *OTHERS])
 def test_a_client_works_through_the_proxy(
     client: str, impl: Implementation, rabbitmq: str, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from support import oracle, strategies, vectors
 from support.failures import Failures
 from support.implementation import Implementation, method_class, properties_class, wanted
 from support.outcomes import describe
+from support.tiers import of_dialects
 from support.vectors import arguments, decoded, encodable
 
 from amqpcodec._generated.index import DIALECTS
@@ -64,7 +65,7 @@ def written(judge: oracle.Oracle, vector: dict[str, Any]) -> bytes:
     return judge.header(vector["name"], vector["channel"], *sizes, fields["properties"])
 
 
-@pytest.mark.parametrize(("dialect", "class_name"), CLASSES)
+@pytest.mark.parametrize(("dialect", "class_name"), of_dialects(CLASSES))
 def test_methods_of_any_values_go_and_come_back(dialect: str, class_name: str) -> None:
     modules, profile = [impl.dialect(dialect) for impl in IMPLS], PROFILES[dialect]
     judge = oracle.Oracle(dialect, profile)
@@ -94,7 +95,7 @@ def check_method(module: ModuleType, profile: str, case: tuple[str, int, Any], o
     assert module.encode_frame(raw) == octets
 
 
-@pytest.mark.parametrize(("dialect", "class_name"), CONTENTS)
+@pytest.mark.parametrize(("dialect", "class_name"), of_dialects(CONTENTS))
 def test_properties_of_any_values_go_and_come_back(dialect: str, class_name: str) -> None:
     modules, profile = [impl.dialect(dialect) for impl in IMPLS], PROFILES[dialect]
     judge = oracle.Oracle(dialect, profile)
@@ -120,7 +121,7 @@ def test_properties_of_any_values_go_and_come_back(dialect: str, class_name: str
     check()
 
 
-@pytest.mark.parametrize(("dialect", "profile"), PROFILES.items())
+@pytest.mark.parametrize(("dialect", "profile"), of_dialects(PROFILES.items()))
 def test_tables_of_any_values_go_and_come_back(dialect: str, profile: str) -> None:
     judge = oracle.Oracle(dialect, profile)
 

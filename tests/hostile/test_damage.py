@@ -17,6 +17,7 @@ from support import oracle, strategies
 from support.campaign import ASKED, share, stride
 from support.implementation import Implementation, method_class, properties_class
 from support.outcomes import decoding, describe
+from support.tiers import of_dialects
 from support.vectors import arguments, decoded
 
 from amqpcodec._generated.index import DIALECTS
@@ -130,7 +131,7 @@ def damage(judges: Judges, frame: bytes, seed: int) -> None:
             judges.agree(damaged)
 
 
-@pytest.mark.parametrize(("dialect", "class_name"), CLASSES)
+@pytest.mark.parametrize(("dialect", "class_name"), of_dialects(CLASSES))
 def test_methods(both: Both, dialect: str, class_name: str) -> None:
     judges = Judges(both, dialect)
 
@@ -145,7 +146,7 @@ def test_methods(both: Both, dialect: str, class_name: str) -> None:
     check()
 
 
-@pytest.mark.parametrize(("dialect", "class_name"), CONTENTS)
+@pytest.mark.parametrize(("dialect", "class_name"), of_dialects(CONTENTS))
 def test_properties(both: Both, dialect: str, class_name: str) -> None:
     judges = Judges(both, dialect)
 
@@ -160,7 +161,7 @@ def test_properties(both: Both, dialect: str, class_name: str) -> None:
     check()
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", of_dialects(DIALECTS))
 def test_tables(both: Both, dialect: str) -> None:
     judges = Judges(both, dialect)
     table = strategies.tables(dialect, judges.profile)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.implementation import Implementation
 from support.outcomes import describe, drain
+from support.tiers import of_dialects
 
 from amqpcodec import Message, amqp08, amqp09, rabbitmq
 from amqpcodec._generated.index import DIALECTS
@@ -21,7 +22,7 @@ from amqpcodec.testing import strategies
 few = settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-@pytest.fixture(params=DIALECTS)
+@pytest.fixture(params=of_dialects(DIALECTS))
 def dialect(request: pytest.FixtureRequest, impl: Implementation) -> ModuleType:
     return impl.dialect(request.param)
 
