@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all spec test-compat test-broker-suites test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
+.PHONY: help demo test test-all spec test-compat test-broker-suites test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pythons test-surroundings test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -35,10 +35,12 @@ $(DEMO)/bin/amqpcodec:
 	@printf '%s\n' '#!/bin/sh' 'exec "$(abspath $(DEMO))/bin/python" -m amqpcodec "$$@"' >$@
 	@chmod +x $@
 
+# When the set-up began, which is said apart from the tests.
+test test-all: export AMQPCODEC_TESTS_BEGAN := $(shell date +%s)
+
 # The first tier of tests, on both builds: what a change needs. In several processes, each of which takes files of tests in turns
 # (tests/support/distribution.py). WORKERS=0 makes it one; a plain `pytest PATH` is one as well, which is quicker for a few tests.
 PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
-test test-all: export AMQPCODEC_TESTS_BEGAN := $(shell date +%s)
 test: build
 	@echo "Running the first tier of tests on both builds, in $(WORKERS) processes; make test-all runs both tiers"
 	@$(PYTHON) -m pytest $(PARALLEL)
@@ -74,6 +76,14 @@ build/pyspark-%/installed: pyproject.toml
 PYPY ?= build/pypy/bin/python3
 test-pypy: $(dir $(PYPY)).tested-with
 	AMQPCODEC_TEST_IMPLS=py PYTHONPATH=src $(PYPY) -m pytest -p no:cacheprovider tests/codec tests/hostile tests/capture
+
+# The first tier of tests on every CPython that is here: 3.11 and later, also those of pyenv and of tools/other_python.sh. PYTHONS names some.
+test-pythons: build
+	$(PYTHON) tools/pythons.py --workers $(WORKERS) $(PYTHONS)
+
+# The first tier of tests in other surroundings: SIGINT ignored, another TMPDIR and locale, not as root, files in random order. SURROUNDINGS names some.
+test-surroundings: build
+	$(PYTHON) tools/surroundings.py --workers $(WORKERS) $(SURROUNDINGS)
 
 # Both builds on a CPython without the global lock, and how much two threads gain. FREETHREADED names an
 # interpreter; by default one is made, likewise.

@@ -17,6 +17,9 @@ from support.tiers import Clock, check_reasons, of_dialects
 from amqpcodec import IMPL
 from amqpcodec._generated.index import DIALECTS
 
+# A seed: files of tests are then run in an order of its own, to see whether one leans on another.
+ORDER = "AMQPCODEC_TESTS_ORDER"
+
 # Modules are compiled to bytecode once, whatever the shell says. Every worker would do it again, and every
 # process that a test starts.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -51,9 +54,9 @@ def pytest_collection_modifyitems(
     check_reasons(items)
     outcome = yield
     if hasattr(config, "workerinput"):
-        from support.distribution import rank
+        from support.distribution import rank, shuffled
 
-        items.sort(key=rank)
+        items[:] = shuffled(items, seed) if (seed := os.environ.get(ORDER)) else sorted(items, key=rank)
     return outcome
 
 

@@ -221,6 +221,7 @@ def _chromium() -> str:
     pytest.skip("no Chromium is installed")
 
 
+@pytest.mark.slow("runs a browser")
 def test_a_browser_without_network_draws_the_page(written: Path, lossy: Path, captured: Path) -> None:
     command = [
         _chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND",

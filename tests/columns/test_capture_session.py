@@ -19,6 +19,7 @@ from support import make_chaos as chaos
 from support import stored_states
 from support.columns import BUILDS
 from support.parts import Rows, disturbed, rows_of, size_of
+from support.tiers import few
 
 from amqpcodec import DecodeError, arrow, capture
 from amqpcodec._columns.rows import Files
@@ -117,7 +118,7 @@ class TestCuts:
         cuts = random.Random(5).sample(range(len(octets) + 1), 6)
         _check_cut(octets, table, turns, cuts, port=None)
 
-    @pytest.mark.parametrize("seed", SEEDS)
+    @pytest.mark.parametrize("seed", few(SEEDS, 2, "further seeds"))
     def test_captures_in_which_everything_happens(self, seed: int, turns: tuple[str, ...]) -> None:
         octets, options = chaos.capture(seed), TIGHT[seed % 2]
         rng = random.Random(seed)
@@ -126,7 +127,7 @@ class TestCuts:
             _check_cut(octets, table, turns, cuts, **options)
 
     @pytest.mark.parametrize("table", TABLES)
-    @pytest.mark.parametrize("seed", range(2))
+    @pytest.mark.parametrize("seed", few(range(2), 1, "further seeds"))
     def test_every_packet(self, seed: int, table: str, turns: tuple[str, ...]) -> None:
         packets = disturbed(seed)[:70]
         octets = make.pcap(packets)
@@ -256,7 +257,7 @@ class TestCuts:
 
 class TestFiles:
     @pytest.mark.parametrize("table", TABLES)
-    @pytest.mark.parametrize("seed", range(2))
+    @pytest.mark.parametrize("seed", few(range(2), 1, "further seeds"))
     def test_rotated_files_are_one_recording(self, seed: int, table: str, turns: tuple[str, ...]) -> None:
         linktype, packets = chaos.packets(seed)
         starts = [0, *sorted(random.Random(seed).sample(range(len(packets)), 4))]

@@ -45,6 +45,13 @@ def of_dialects(cases: Iterable[Any]) -> list[Any]:
     return [pytest.param(*case, marks=() if case[0] in DIALECTS else slow) for case in every]
 
 
+def few(cases: Iterable[Any], first: int, reason: str) -> list[Any]:
+    """Return parameters, of which all after the first so many are slow for a reason."""
+    every = [case if isinstance(case, tuple) else (case,) for case in cases]
+    slow = pytest.mark.slow(reason)
+    return [pytest.param(*case, marks=slow if at >= first else ()) for at, case in enumerate(every)]
+
+
 def cpu() -> float:
     """Return the CPU time of this process and of those that it has waited for, in seconds."""
     used = os.times()
