@@ -126,16 +126,8 @@ def record(root: Path) -> None:
     """Run tests of a copy that start no processes; store how long each took, and its lines of the package."""
     RECORD.mkdir(parents=True, exist_ok=True)
     (root / ".coveragerc").write_text(f"{SETTINGS}data_file = {RECORD / 'lines'}\n", encoding="utf-8")
-    python(
-        root,
-        "coverage",
-        "run",
-        "-m",
-        *PYTEST,
-        *BOTH_TIERS,
-        f"--junitxml={RECORD / 'tests.xml'}",
-        *NOT_RECORDED,
-    )
+    options = (*BOTH_TIERS, f"--junitxml={RECORD / 'tests.xml'}", *NOT_RECORDED)
+    python(root, "coverage", "run", "-m", *PYTEST, *options)
 
 
 class Nearest:

@@ -16,6 +16,7 @@ from support.clients.sessions import CLIENTS, SEEN
 from support.examples import serving
 from support.implementation import Implementation
 from support.recording import recording
+from support.tiers import few
 
 from amqpcodec.capture import CapturedFrame, read_frames
 
@@ -49,7 +50,7 @@ def test_a_client_works_with_rabbitmq_as_the_sessions_say(client: str, rabbitmq:
     assert session(client, rabbitmq) == SEEN
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", few(CLIENTS, 2, "further clients"))
 def test_a_client_works_with_the_broker_for_tests(client: str, own_broker: str) -> None:
     assert session(client, own_broker) == SEEN
 

@@ -17,6 +17,7 @@ import pytest
 from support.campaign import share
 from support.failures import Failures
 from support.implementation import wanted
+from support.tiers import few
 
 FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
 sys.path.insert(0, str(FUZZ))
@@ -142,7 +143,7 @@ def test_what_a_program_took_is_time_of_the_processor(
     assert seconds < 0.9
 
 
-@pytest.mark.parametrize("target", targets.TARGETS)
+@pytest.mark.parametrize("target", few(targets.TARGETS, 3, "further targets of the fuzzer"))
 def test_seeds(target: str) -> None:
     failures = Failures()
     for octets in seeds.seeds(target):
@@ -151,7 +152,7 @@ def test_seeds(target: str) -> None:
     failures.check(at_least=10)
 
 
-@pytest.mark.parametrize("target", targets.TARGETS)
+@pytest.mark.parametrize("target", few(targets.TARGETS, 3, "further targets of the fuzzer"))
 def test_damaged_seeds(target: str) -> None:
     numbers = random.Random(4)
     corpus = seeds.seeds(target)
