@@ -112,7 +112,7 @@ def _of_streams(rows: Rows, table: str) -> Rows:
 
 class TestCuts:
     @pytest.mark.parametrize("table", TABLES)
-    @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+    @pytest.mark.parametrize("path", few(CAPTURES, 4, "further captures"), ids=lambda path: path.stem)
     def test_recorded_captures(self, path: Path, table: str, turns: tuple[str, ...]) -> None:
         octets = path.read_bytes()
         cuts = random.Random(5).sample(range(len(octets) + 1), 6)
@@ -223,7 +223,7 @@ class TestCuts:
             _check_cut(octets, "errors", turns, cuts)
 
     @pytest.mark.parametrize("table", TABLES)
-    @pytest.mark.parametrize("form", [make.pcap, make.pcapng])
+    @pytest.mark.parametrize("form", few([make.pcapng, make.pcap], 1, "a further form"))
     def test_a_file_that_grows_is_read_on_after_its_last_whole_record(
         self, form: Any, table: str, turns: tuple[str, ...]
     ) -> None:

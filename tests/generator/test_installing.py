@@ -14,7 +14,6 @@ import gen_codec
 import pytest
 from support.compilers import fast_compiler
 from support.implementation import wanted
-from support.tiers import few
 
 from amqpcodec import __version__
 
@@ -85,7 +84,8 @@ runpy.run_path("setup.py", run_name="__main__")
 """Runs setup.py as pip does in an environment of its own, where what is installed is not on the path."""
 
 
-@pytest.mark.parametrize("found", few([True, False], 1, "runs another setup.py"))
+@pytest.mark.slow("runs setup.py")
+@pytest.mark.parametrize("found", [True, False])
 def test_the_installed_amqpcodec_is_found_from_where_pip_builds(
     generate: tuple[Path, list[str]], found: bool
 ) -> None:

@@ -40,6 +40,7 @@ def test_the_targets_are_those_that_campaigns_run() -> None:
     assert {path.name for path in seeds.REGRESSIONS.iterdir() if path.is_dir()} <= set(targets.TARGETS)
 
 
+@pytest.mark.slow("of the fuzzing campaign alone")
 @pytest.mark.parametrize("content", ["sleep", "spin", "fail"])
 def test_an_input_that_took_long_counts_only_if_it_does_by_itself(
     content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -115,6 +116,7 @@ def test_executions_are_those_beyond_seeds_and_corpus() -> None:
     assert figures == {"executions": 1028, "edges": 5386, "features": 16860, "corpus": 289}
 
 
+@pytest.mark.slow("of the fuzzing campaign alone")
 def test_seeds_and_dictionaries_are_written_as_libfuzzer_reads_them(tmp_path: Path) -> None:
     for target in campaign.TARGETS:
         seeds.write(tmp_path, target)
