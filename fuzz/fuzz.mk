@@ -33,7 +33,7 @@ fuzz-campaign: SECONDS = 600
 fuzz-campaign:
 	$(PYTHON) fuzz/campaign.py --seconds $(SECONDS) --until $(EXECUTIONS) all
 
-# The tests of which `make test` tries a share. EXAMPLES of each, most of them chosen anew, and every place of damage and interrupts.
+# The tests of which `make test-all` tries a share. EXAMPLES of each, most of them chosen anew, and every place of damage and interrupts.
 fuzz-long:
 	AMQPCODEC_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest $(BOTH_TIERS) $(CAMPAIGNS)
 

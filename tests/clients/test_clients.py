@@ -1,6 +1,6 @@
 """Whole clients against a RabbitMQ: what is published arrives, and nothing falls back meanwhile.
 
-`make test` has one client send a few messages with read loops replaced. ``AMQPCODEC_CLIENT_MESSAGES`` says
+`make test-all` has one client send a few messages with read loops replaced. ``AMQPCODEC_CLIENT_MESSAGES`` says
 how many; from 5,000 on the clients run in every state (`make test-clients`).
 """
 
