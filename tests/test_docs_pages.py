@@ -29,6 +29,8 @@ CONFIGURATION = ROOT / "mkdocs.yml"
 PLACE = re.compile(r'<a id="([^"]+)">|\{ #(\S+) \}')
 LINK = re.compile(r"\]\(([^)\s:]+)\)")
 
+pytestmark = pytest.mark.slow("renders the site")
+
 
 def facts_of(name: str) -> dict[str, Any]:
     facts: dict[str, Any] = json.loads((FACTS / f"{name}.json").read_text(encoding="utf-8"))
