@@ -1,7 +1,7 @@
 """Whole clients against a RabbitMQ: what is published arrives, and nothing falls back meanwhile.
 
-`make test-all` has one client send a few messages with read loops replaced. ``AMQPCODEC_CLIENT_MESSAGES`` says
-how many; from 5,000 on the clients run in every state (`make test-clients`).
+`make test-all` has one client send a few messages with read loops replaced. ``AMQPCODEC_CLIENT_MESSAGES``
+says how many; from 5,000 on the clients run in every state (`make test-clients`).
 """
 
 from __future__ import annotations
