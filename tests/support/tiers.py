@@ -81,7 +81,7 @@ class Clock:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not any(mark in report.keywords for mark in LEFT_OUT):
-            self.used[report.nodeid] += report.cpu
+            self.used[report.nodeid] += getattr(report, "cpu", 0.0)  # a process that died has none
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self.first:
