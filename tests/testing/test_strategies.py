@@ -104,6 +104,7 @@ def is_between(octets: bytes) -> bool:
     )
 
 
+@pytest.mark.slow("draws many examples")
 def test_streams_of_each_kind_are_drawn_often() -> None:
     seen = dict.fromkeys(KINDS, 0)
 
@@ -117,6 +118,7 @@ def test_streams_of_each_kind_are_drawn_often() -> None:
     assert [name for name, times in seen.items() if times < 5] == []
 
 
+@pytest.mark.slow("draws many examples")
 def test_a_third_of_the_broken_streams_is_refused() -> None:
     refused = []
 
@@ -145,6 +147,7 @@ def test_methods_messages_and_properties_are_chosen_by_name() -> None:
     check()
 
 
+@pytest.mark.slow("draws many examples")
 def test_a_profile_says_which_values_are_drawn() -> None:
     @few
     @given(strategies.tables(amqp08), strategies.methods(amqp08, "queue.declare", profile="qpid"))
