@@ -105,6 +105,7 @@ echo "$*" >>"$OUT/options"
 }
 
 
+@pytest.mark.slow("builds all targets of the fuzzer")
 def test_the_build_for_oss_fuzz_leaves_a_program_seeds_and_options_for_each_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
