@@ -135,6 +135,7 @@ def test_connections_and_channels_are_bars_by_what_ended_them(text: str, lossy: 
     assert layout["yaxis"]["range"] == [len(summary.lives) - 0.5, -0.5]
 
 
+@pytest.mark.slow("draws the page twice")
 def test_the_same_input_gives_the_same_octets(captured: Path, lossy: Path, tmp_path: Path) -> None:
     pages = []
     for seed in ("1", "2"):
