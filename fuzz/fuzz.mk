@@ -43,7 +43,7 @@ fuzz-report:
 
 # The whole test suite with the sanitizers of addresses and undefined behaviour.
 test-asan:
-	$(PYTHON) fuzz/asan.py
+	$(PYTHON) fuzz/asan.py $(BOTH_TIERS)
 
 # The C of the kernel with every warning on; warnings of Cython are errors as well.
 lint-c:
