@@ -89,7 +89,16 @@ def environment(version: str, base: Path) -> Path:
 
 def tested(python: Path, workers: str) -> tuple[int, str]:
     """Run the tests; what pytest ended with, and its last line."""
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", workers]
+    command: list[str | Path] = [
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--numprocesses",
+        workers,
+    ]
     command += ["--dist", "loadfile", "--no-loadscope-reorder"]
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
     last = ""
