@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     What an older PySpark cannot do is skipped there.
     """
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("slow") is None:
+        if "java" in getattr(item, "fixturenames", ()) and item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.spark)
         for needed in item.iter_markers("needs"):
             if message := lack(*needed.args):
