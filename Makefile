@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test spec test-compat test-broker-suites test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
+.PHONY: help demo test test-all spec test-compat test-broker-suites test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pythons test-surroundings test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -35,13 +35,23 @@ $(DEMO)/bin/amqpcodec:
 	@printf '%s\n' '#!/bin/sh' 'exec "$(abspath $(DEMO))/bin/python" -m amqpcodec "$$@"' >$@
 	@chmod +x $@
 
-# The tests, on both builds. In several processes, each of which takes files of tests in turns (tests/support/distribution.py). WORKERS=0
-# makes it one; a plain `pytest PATH` is one as well, which is quicker for a few tests.
-test: build
-	@echo "Running the tests on both builds, in $(WORKERS) processes"
-	@$(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+# When the set-up began, which is said apart from the tests.
+test test-all: export AMQPCODEC_TESTS_BEGAN := $(shell date +%s)
 
-# The long tests of Spark. What `make test` leaves out for the time it takes: most of what needs a session of Spark, clusters of
+# The first tier of tests, on both builds: what a change needs. In several processes, each of which takes files of tests in turns
+# (tests/support/distribution.py). WORKERS=0 makes it one; a plain `pytest PATH` is one as well, which is quicker for a few tests.
+PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+test: build
+	@echo "Running the first tier of tests on both builds, in $(WORKERS) processes; make test-all runs both tiers"
+	@$(PYTHON) -m pytest $(PARALLEL)
+
+# Both tiers of tests: also what installs, compiles, starts a Java or a RabbitMQ, or takes long (tests/README.md says which test is where).
+BOTH_TIERS := -m 'not spark and not broker and not fetches and not releases'
+test-all: build
+	@echo "Running both tiers of tests on both builds, in $(WORKERS) processes"
+	@$(PYTHON) -m pytest $(BOTH_TIERS) $(PARALLEL)
+
+# The long tests of Spark. What `make test-all` leaves out for the time it takes: most of what needs a session of Spark, clusters of
 # executors, Spark Connect, workers that die. In one process, which starts a session for all.
 test-spark: build
 	$(PYTHON) -m pytest tests/spark -m spark
@@ -67,6 +77,14 @@ PYPY ?= build/pypy/bin/python3
 test-pypy: $(dir $(PYPY)).tested-with
 	AMQPCODEC_TEST_IMPLS=py PYTHONPATH=src $(PYPY) -m pytest -p no:cacheprovider tests/codec tests/hostile tests/capture
 
+# The first tier of tests on every CPython that is here: 3.11 and later, also those of pyenv and of tools/other_python.sh. PYTHONS names some.
+test-pythons: build
+	$(PYTHON) tools/pythons.py --workers $(WORKERS) $(PYTHONS)
+
+# The first tier of tests in other surroundings: SIGINT ignored, another TMPDIR and locale, not as root, files in random order. SURROUNDINGS names some.
+test-surroundings: build
+	$(PYTHON) tools/surroundings.py --workers $(WORKERS) $(SURROUNDINGS)
+
 # Both builds on a CPython without the global lock, and how much two threads gain. FREETHREADED names an
 # interpreter; by default one is made, likewise.
 FREETHREADED ?= build/freethreaded/bin/python3
@@ -77,7 +95,7 @@ test-freethreaded: freethreaded-suite
 # The same without the timings of threads.
 freethreaded-suite: build/freethreaded-env/installed
 	AMQPCODEC_BUILD=require $(UNLOCKED) setup.py -q build_ext --inplace
-	$(UNLOCKED) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(UNLOCKED) -m pytest $(BOTH_TIERS) $(PARALLEL)
 
 # The codec on a debug build of CPython. Debian has one: python3.11-dbg libpython3.11-dev.
 DEBUG_PYTHON ?= python3.11-dbg
@@ -137,7 +155,7 @@ build/suites/installed: pyproject.toml
 	AMQPCODEC_BUILD=skip build/suites/venv/bin/python -m pip install -q --disable-pip-version-check -e '.[suites]'
 	touch $@
 
-# Whole clients at a RabbitMQ, without and with acceleration. CLIENT_MESSAGES messages each; `make test` has one client send a few.
+# Whole clients at a RabbitMQ, without and with acceleration. CLIENT_MESSAGES messages each; `make test-all` has one client send a few.
 CLIENT_MESSAGES ?= 50000
 test-clients: build
 	AMQPCODEC_CLIENT_MESSAGES=$(CLIENT_MESSAGES) $(PYTHON) -m pytest tests/clients -m "broker or not broker" -rP

@@ -33,9 +33,9 @@ fuzz-campaign: SECONDS = 600
 fuzz-campaign:
 	$(PYTHON) fuzz/campaign.py --seconds $(SECONDS) --until $(EXECUTIONS) all
 
-# The tests of which `make test` tries a share. EXAMPLES of each, most of them chosen anew, and every place of damage and interrupts.
+# The tests of which `make test-all` tries a share. EXAMPLES of each, most of them chosen anew, and every place of damage and interrupts.
 fuzz-long:
-	AMQPCODEC_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest $(CAMPAIGNS)
+	AMQPCODEC_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest $(BOTH_TIERS) $(CAMPAIGNS)
 
 # docs/reliability.md from the stored figures.
 fuzz-report:
@@ -43,7 +43,7 @@ fuzz-report:
 
 # The whole test suite with the sanitizers of addresses and undefined behaviour.
 test-asan:
-	$(PYTHON) fuzz/asan.py
+	$(PYTHON) fuzz/asan.py $(BOTH_TIERS)
 
 # The C of the kernel with every warning on; warnings of Cython are errors as well.
 lint-c:

@@ -14,9 +14,13 @@ import pytest
 from hypothesis import settings
 from support.certificates import self_signed
 from support.implementation import Implementation, left_out, wanted
+from support.tiers import Clock, check_reasons, of_dialects
 
 from amqpcodec import IMPL
 from amqpcodec._generated.index import DIALECTS
+
+# A seed: files of tests are then run in an order of its own, to see whether one leans on another.
+ORDER = "AMQPCODEC_TESTS_ORDER"
 
 # Modules are compiled to bytecode once, whatever the shell says. Every worker would do it again, and every
 # process that a test starts.
@@ -31,6 +35,10 @@ settings.register_profile("default run", derandomize=True, database=None, deadli
 settings.load_profile("default run")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Clock())
+
+
 def pytest_report_header() -> str:
     tested = ", ".join(wanted())
     note = f" ({left_out()})" if left_out() else ""
@@ -43,13 +51,14 @@ def pytest_collection_modifyitems(
 ) -> Generator[None, object, object]:
     """Mark what needs a RabbitMQ. In a process among several, let the tests that take long come first."""
     for item in items:
-        if "rabbitmq" in getattr(item, "fixturenames", ()) and item.get_closest_marker("quick") is None:
+        if "rabbitmq" in getattr(item, "fixturenames", ()) and item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.broker)
+    check_reasons(items)
     outcome = yield
     if hasattr(config, "workerinput"):
-        from support.distribution import rank
+        from support.distribution import rank, shuffled
 
-        items.sort(key=rank)
+        items[:] = shuffled(items, seed) if (seed := os.environ.get(ORDER)) else sorted(items, key=rank)
     return outcome
 
 
@@ -93,9 +102,9 @@ def both() -> tuple[Implementation, Implementation]:
     return Implementation("c"), Implementation("py")
 
 
-@pytest.fixture(scope="session", params=tuple(DIALECTS))
+@pytest.fixture(scope="session", params=of_dialects(DIALECTS))
 def dialect(request: pytest.FixtureRequest) -> str:
-    """The name of each dialect in turn."""
+    """The name of each dialect in turn; of most in the second tier."""
     name: str = request.param
     return name
 

@@ -27,6 +27,8 @@ CONFIGURATION = ROOT / "mkdocs.yml"
 PLACE = re.compile(r'<a id="([^"]+)">|\{ #(\S+) \}')
 LINK = re.compile(r"\]\(([^)\s:]+)\)")
 
+pytestmark = pytest.mark.slow("renders the site")
+
 
 @cache
 def places(page: str) -> set[str]:

@@ -16,6 +16,14 @@ pytest.importorskip("coverage")
 import mutants
 
 ROOT = Path(__file__).resolve().parent.parent
+SLOW = """
+import pytest
+
+
+@pytest.mark.slow("is an example")
+def test_between():
+    assert not is_small(20)
+"""
 SOURCE = """\
 def is_small(number: int) -> bool:
     return number < 10
@@ -73,6 +81,7 @@ def test_each_place_is_changed_alone(text: str, changed: set[str]) -> None:
     assert made(ast.unparse(ast.parse(text))) == normal
 
 
+@pytest.mark.slow("reads the whole package")
 def test_mutants_are_drawn_of_what_is_written_by_hand() -> None:
     for mutant in mutants.draw(7, 5):
         text = (ROOT / mutant.file).read_text(encoding="utf-8")
@@ -85,7 +94,12 @@ def test_mutants_are_drawn_of_what_is_written_by_hand() -> None:
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package of one file, and its tests."""
-    files = {"__init__.py": "", "numbers.py": SOURCE, "../../tests/codec/test_numbers.py": TESTS}
+    files = {
+        "__init__.py": "",
+        "numbers.py": SOURCE,
+        "../../tests/codec/test_numbers.py": TESTS,
+        "../../pytest.ini": "[pytest]\naddopts = -m 'not slow'\nmarkers =\n    slow: second tier\n",
+    }
     for name, text in files.items():
         path = tmp_path / "src/amqpcodec" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,6 +117,7 @@ def test_a_seed_draws_the_same_each_time_whatever_other_lines_become(tree: Path)
     assert [mutant[:3] for mutant in mutants.draw(3, 9)] == [mutant[:3] for mutant in before]
 
 
+@pytest.mark.slow("runs pytest in copies")
 def test_what_no_test_sees_is_printed_and_the_tree_stays_as_it_is(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,6 +132,7 @@ def test_what_no_test_sees_is_printed_and_the_tree_stays_as_it_is(
     assert (tree / "src/amqpcodec/numbers.py").read_text(encoding="utf-8") == SOURCE
 
 
+@pytest.mark.slow("runs pytest in copies")
 @pytest.mark.parametrize(
     ("text", "tests", "said"),
     [
@@ -125,6 +141,11 @@ def test_what_no_test_sees_is_printed_and_the_tree_stays_as_it_is(
         (SOURCE, ["tests/codec/test_nowhere.py"], "ERROR: pytest ended with 4"),
         (SOURCE, ["tests/codec/test_numbers.py", "-k", "nowhere"], "ERROR: pytest ended with 5"),
         (SOURCE, ["tests/codec/test_numbers.py"], "SURVIVED"),
+        (
+            SOURCE.replace("10", "50"),
+            ["tests/codec/test_numbers.py"],
+            "second-tier: FAILED tests/codec/test_numbers.py::test_between",
+        ),
     ],
 )
 def test_a_change_counts_as_killed_only_where_tests_failed(
@@ -132,6 +153,8 @@ def test_a_change_counts_as_killed_only_where_tests_failed(
     text: str, tests: list[str], said: str,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(mutants, "SECONDS", 3 if said.startswith("timeout") else 300)
+    with (tree / "tests/codec/test_numbers.py").open("a", encoding="utf-8") as file:
+        file.write(SLOW)
     copy = shutil.copytree(tree, tmp_path_factory.mktemp("copy") / "tree")
     mutant = mutants.Mutant("src/amqpcodec/numbers.py", "", "", text, 1, range(0))
     nearest: Any = SimpleNamespace(to=lambda mutant: tests)

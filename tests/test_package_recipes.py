@@ -25,6 +25,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 pytestmark = pytest.mark.skipif(not CONDA.exists(), reason="a source archive has no recipes")
 
 
+@pytest.mark.slow("renders a package")
 def test_the_recipe_of_conda_forge_renders_for_every_python() -> None:
     builder = pytest.importorskip("rattler_build")
     pythons = [f"3.{tag[3:-2]}.*" for tag in PROJECT["tool"]["cibuildwheel"]["build"] if "t" not in tag]
@@ -58,6 +59,7 @@ def test_the_recipe_of_debian_is_of_this_version_and_asks_for_what_the_build_ask
         assert f"python3-{tool} (>= {wanted[tool]}) <!nocheck>" in control
 
 
+@pytest.mark.slow("builds a package")
 def test_lintian_finds_nothing_in_the_recipe_of_debian(tmp_path: Path) -> None:
     if not shutil.which("lintian") or not shutil.which("dpkg-source"):
         pytest.skip("lintian is not installed")
@@ -103,6 +105,7 @@ echo "$*" >>"$OUT/options"
 }
 
 
+@pytest.mark.slow("builds all targets of the fuzzer")
 def test_the_build_for_oss_fuzz_leaves_a_program_seeds_and_options_for_each_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ def is_text_without_encoding(name: str, call: ast.Call) -> bool:
     return isinstance(mode.value, str) and bool(re.fullmatch(r"[rwax+t]+", mode.value))
 
 
+@pytest.mark.slow("reads every file")
 def test_text_is_read_and_written_in_an_encoding_that_is_named() -> None:
     found = []
     for path in SOURCES:

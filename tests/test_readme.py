@@ -13,6 +13,7 @@ import pytest
 from docs_pages import pages
 from support.documents import BROKER_URL, FENCE, ROOT, Example, examples
 from support.examples import serving
+from support.tiers import few
 
 from amqpcodec import IMPL
 
@@ -68,11 +69,19 @@ def beside_a_broker(document: Path) -> list[Example]:
     return [example for example in examples(document) if BROKER_URL in example.code]
 
 
-@pytest.mark.parametrize(
-    "example", [*beside_nothing(README), *examples(GUIDE)], ids=lambda example: f"line-{example.line}"
-)
+@pytest.mark.parametrize("example", beside_nothing(README), ids=lambda example: f"line-{example.line}")
 @pytest.mark.parametrize("build", ["in-use", "py"])
-def test_programs_run_and_print_what_is_said(
+def test_examples_run_and_print_what_is_said(
+    example: Example, build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if build == "py":
+        monkeypatch.setenv("AMQPCODEC_IMPL", "py")
+    run(example, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("example", examples(GUIDE), ids=lambda example: f"line-{example.line}")
+@pytest.mark.parametrize("build", few(["in-use", "py"], 1, "programs of documents once more"))
+def test_programs_of_the_guide_run_and_print_what_is_said(
     example: Example, build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if build == "py":
@@ -83,7 +92,7 @@ def test_programs_run_and_print_what_is_said(
     run(example, tmp_path, monkeypatch)
 
 
-@pytest.fixture(scope="module", params=["in-use", "py"])
+@pytest.fixture(scope="module", params=few(["in-use", "py"], 1, "programs of documents once more"))
 def own_broker(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
     """Serve the broker of the examples; each build in turn, and its URL."""
     build = IMPL if request.param == "in-use" else "py"

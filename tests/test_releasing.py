@@ -49,6 +49,7 @@ def test_the_table_of_wheels_and_the_configuration_name_the_same_pythons() -> No
     assert [f"{tag}-*" for tag in promised_pythons()] == configured
 
 
+@pytest.mark.slow("runs cibuildwheel")
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_cibuildwheel_lists_exactly_the_promised_builds(platform: str) -> None:
     if find_spec("cibuildwheel") is None:
@@ -60,6 +61,7 @@ def test_cibuildwheel_lists_exactly_the_promised_builds(platform: str) -> None:
     assert set(done.stdout.split()) == promised
 
 
+@pytest.mark.slow("builds a source archive")
 def test_the_source_archive_holds_the_tests_and_what_they_read(tmp_path: Path) -> None:
     options = ("-q", "egg_info", "-e", str(tmp_path), "sdist", "-d", str(tmp_path))
     done = subprocess.run(

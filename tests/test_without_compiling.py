@@ -21,6 +21,7 @@ FILES = (
 )
 
 
+@pytest.mark.slow("runs pytest in a copy")
 def test_a_tree_without_compiled_modules_runs_its_tests_and_says_what_it_skips(tmp_path: Path) -> None:
     pytest.importorskip("pamqp")
     ignored = shutil.ignore_patterns("*.so", "*.pyd", "*.egg-info", "__pycache__", "data")

@@ -1,7 +1,8 @@
 """Draws changes of the package by a seed, runs the nearest tests on each, and prints those that no test sees.
 
 Its arguments are those of `main`. The tests run in copies of the tree; a text that is compiled as well runs
-as Python. The first run records which test runs which line; delete build/mutants to do it again.
+as Python. What the first tier does not see is tried on the second. The first run records which test runs
+which line; delete build/mutants to do it again.
 """
 
 import ast
@@ -29,6 +30,9 @@ NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", 
 NOT_RECORDED = [f"--ignore=tests/{name}" for name in ("clients", "examples", "generator", "suites", "wasm")]
 HOMES = {"_kernel": "codec", "_columns": "columns", "arrow": "columns", "replay": "record", "run": "compat"}
 PYTEST = ("pytest", "-q", "-p", "no:cacheprovider")
+BOTH_TIERS = ("-m", "not spark and not broker and not fetches and not releases")
+TIERS = {"killed": (), "second-tier": ("-m", "slow")}  # what a test of each says of a mutant
+PASSED, NONE_RUN = 0, 5  # what pytest ends with
 SETTINGS = "[run]\ncore = ctrace\ndynamic_context = test_function\nrelative_files = true\nsource = src\n"
 TIMED_OUT = (124, 137)  # what `timeout` ends with, by either of its signals
 SECONDS = 300  # until the tests of one change are ended: it may have made a loop endless
@@ -122,7 +126,8 @@ def record(root: Path) -> None:
     """Run tests of a copy that start no processes; store how long each took, and its lines of the package."""
     RECORD.mkdir(parents=True, exist_ok=True)
     (root / ".coveragerc").write_text(f"{SETTINGS}data_file = {RECORD / 'lines'}\n", encoding="utf-8")
-    python(root, "coverage", "run", "-m", *PYTEST, f"--junitxml={RECORD / 'tests.xml'}", *NOT_RECORDED)
+    options = (*BOTH_TIERS, f"--junitxml={RECORD / 'tests.xml'}", *NOT_RECORDED)
+    python(root, "coverage", "run", "-m", *PYTEST, *options)
 
 
 class Nearest:
@@ -162,20 +167,27 @@ class Nearest:
 
 
 def tried(mutant: Mutant, root: Path, nearest: Nearest) -> str:
-    """Run the nearest tests on a mutant in a copy, which is then as before; what became of it."""
+    """Run the nearest tests on a mutant in a copy, those of the second tier last; what became of it."""
     path = root / mutant.file
     path.write_text(mutant.text, "utf-8")
     shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)  # which may pass for this text
     tests = nearest.to(mutant)
-    ended, failed = python(root, *PYTEST, "-x", *tests, seconds=SECONDS)
+    passed = False
+    for tier, options in TIERS.items():
+        word, (ended, failed) = tier, python(root, *PYTEST, *options, "-x", *tests, seconds=SECONDS)
+        passed |= ended == PASSED
+        if ended not in (PASSED, NONE_RUN):
+            break
     shutil.copy2(ROOT / mutant.file, path)
     shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
     if ended in TIMED_OUT:
         return f"timeout: {SECONDS} s"
+    if passed and ended in (PASSED, NONE_RUN):
+        return "SURVIVED"
     # A change that keeps the package from being imported ends pytest early; so do tests that are not there.
-    if ended not in (0, 1) and python(root, *PYTEST, "--collect-only", *tests)[0]:
+    if ended != 1 and python(root, *PYTEST, *options, "--collect-only", *tests)[0]:
         return f"ERROR: {failed}"
-    return "SURVIVED" if ended == 0 else f"killed: {failed}"
+    return f"{word}: {failed}"
 
 
 def main(seed: int, count: int, workers: int) -> int:

@@ -138,10 +138,8 @@ def _become(path: str) -> None:
     try:
         code = _code(path)
     except OSError as error:
-        print(
-            f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}",
-            file=sys.stderr,
-        )
+        called = sys.orig_argv[0]  # which Python names; `sys.executable` may be another path to the same
+        print(f"{called}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}", file=sys.stderr)
         sys.exit(2)
     main = sys.modules["__main__"]
     main.__file__ = path

@@ -178,7 +178,7 @@ def queue() -> str:
     return f"amqpcodec-{uuid4()}"
 
 
-@pytest.mark.quick
+@pytest.mark.slow("needs a RabbitMQ")
 async def test_a_message_goes_to_a_rabbitmq_and_back(world: World, rabbitmq: str, queue: str) -> None:
     amqp = world.amqp
     async with world.client(rabbitmq) as client, await client.channel(prefetch=10) as channel:

@@ -64,14 +64,17 @@ def errors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return found
 
 
+@pytest.mark.slow("runs type checkers over the package")
 def test_a_type_checker_accepts_the_program(errors: Errors) -> None:
     assert errors["consumer"] == {}
 
 
+@pytest.mark.slow("runs type checkers over the package")
 def test_a_type_checker_sees_the_types(errors: Errors) -> None:
     assert set(errors["faulty"]) == {4, 5, 6, 8}
 
 
+@pytest.mark.slow("runs type checkers over the package")
 def test_a_type_checker_knows_the_options(errors: Errors) -> None:
     assert errors["options"] == {}
     assert set(errors["wrong_options"]) == set(range(4, 10))

@@ -392,6 +392,7 @@ def test_an_interruption_ends_in_a_line(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err.endswith("amqpcodec.bench: interrupted; nothing is written\n")
 
 
+@pytest.mark.slow("runs another tool")
 def test_the_tool_of_pytest_benchmark_reads_a_run(run: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("pytest_benchmark")
     path = tmp_path / "run.json"

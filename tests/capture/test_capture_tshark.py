@@ -15,7 +15,10 @@ from amqpcodec.capture import CapturedFrame, read_frames
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = {1: "method", 2: "content-header", 3: "content-body", 8: "heartbeat"}
 
-pytestmark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
+pytestmark = [
+    pytest.mark.slow("runs tshark"),
+    pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed"),
+]
 
 
 def _by_tshark(path: Path) -> Counter[tuple[str, ...]]:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from support.command import BUNNY, Run, Terminal
 from support.implementation import wanted
+from support.tiers import few
 
 from amqpcodec.capture import ByteSource
 from amqpcodec.cli import inputs
@@ -160,7 +161,7 @@ COMMANDS = {
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell that closes standard output is needed")
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", few(COMMANDS, 3, "further commands"))
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "2>&-"])
 def test_an_output_that_is_closed_is_reported_where_there_is_something_to_write(
     name: str, closed: str, tmp_path: Path
@@ -207,15 +208,19 @@ def test_an_output_that_is_full_is_blamed_and_not_the_input(files: list[object])
 @pytest.mark.parametrize("buffered", [True, False], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize(
     "arguments",
-    [
-        "--help",
-        "--version",
-        "decode --help",
-        "convert --help",
-        "stats --help",
-        "spark --help",
-        "bench --help",
-    ],
+    few(
+        [
+            "--help",
+            "decode --help",
+            "bench --help",
+            "--version",
+            "convert --help",
+            "stats --help",
+            "spark --help",
+        ],
+        3,
+        "further commands",
+    ),
 )
 def test_help_that_cannot_be_written_is_an_error_of_the_output(arguments: str, buffered: bool) -> None:
     module, *options = f"amqpcodec {arguments}".replace(" bench", ".bench").split()

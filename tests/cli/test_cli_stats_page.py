@@ -135,6 +135,7 @@ def test_connections_and_channels_are_bars_by_what_ended_them(text: str, lossy: 
     assert layout["yaxis"]["range"] == [len(summary.lives) - 0.5, -0.5]
 
 
+@pytest.mark.slow("draws the page twice")
 def test_the_same_input_gives_the_same_octets(captured: Path, lossy: Path, tmp_path: Path) -> None:
     pages = []
     for seed in ("1", "2"):
@@ -221,6 +222,7 @@ def _chromium() -> str:
     pytest.skip("no Chromium is installed")
 
 
+@pytest.mark.slow("runs a browser")
 def test_a_browser_without_network_draws_the_page(written: Path, lossy: Path, captured: Path) -> None:
     command = [
         _chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND",

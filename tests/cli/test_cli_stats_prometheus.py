@@ -79,6 +79,7 @@ def test_the_text_is_strictly_in_the_format(summary: stats.Summary) -> None:
     assert len(found) > 40
 
 
+@pytest.mark.slow("runs promtool")
 def test_promtool_accepts_it(summary: stats.Summary) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:

@@ -1,7 +1,7 @@
 """Whole clients against a RabbitMQ: what is published arrives, and nothing falls back meanwhile.
 
-`make test` has one client send a few messages with read loops replaced. ``AMQPCODEC_CLIENT_MESSAGES`` says
-how many; from 5,000 on the clients run in every state (`make test-clients`).
+`make test-all` has one client send a few messages with read loops replaced. ``AMQPCODEC_CLIENT_MESSAGES``
+says how many; from 5,000 on the clients run in every state (`make test-clients`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from support.clients.play import lines, play, played, queue, worker
 from support.clients.samples import task
 from support.marks import replaces
 
+SLOW = pytest.mark.slow("needs a RabbitMQ")
 OTHERS = [client for client in CLIENTS if client != "pika_select"]
 MESSAGES = int(os.environ.get("AMQPCODEC_CLIENT_MESSAGES", "600"))
 LONG = MESSAGES >= 5000
@@ -50,7 +51,7 @@ def check(status: dict[str, Any], peer: str, mode: str, least: int) -> None:
 
 @replaces
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("client", [pytest.param("pika_select", marks=pytest.mark.quick), *OTHERS])
+@pytest.mark.parametrize("client", [pytest.param("pika_select", marks=SLOW), *OTHERS])
 def test_all_messages_arrive_and_nothing_falls_back(client: str, mode: str, rabbitmq: str) -> None:
     with queue(rabbitmq) as name:
         published = play(client, "publish", rabbitmq, name, MESSAGES, peers(client, mode))

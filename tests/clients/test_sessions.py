@@ -16,9 +16,11 @@ from support.clients.sessions import CLIENTS, SEEN
 from support.examples import serving
 from support.implementation import Implementation
 from support.recording import recording
+from support.tiers import few
 
 from amqpcodec.capture import CapturedFrame, read_frames
 
+SLOW = pytest.mark.slow("needs a RabbitMQ")
 OTHERS = [client for client in CLIENTS if client != "pika"]  # by `make test-clients`
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -48,12 +50,12 @@ def test_a_client_works_with_rabbitmq_as_the_sessions_say(client: str, rabbitmq:
     assert session(client, rabbitmq) == SEEN
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", few(CLIENTS, 2, "further clients"))
 def test_a_client_works_with_the_broker_for_tests(client: str, own_broker: str) -> None:
     assert session(client, own_broker) == SEEN
 
 
-@pytest.mark.parametrize("client", [pytest.param("pika", marks=pytest.mark.quick), *OTHERS])
+@pytest.mark.parametrize("client", [pytest.param("pika", marks=SLOW), *OTHERS])
 def test_a_client_works_through_the_proxy(
     client: str, impl: Implementation, rabbitmq: str, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from support.campaign import share
 from support.implementation import Implementation
 from support.make_capture import split
 from support.outcomes import describe, describe_error
+from support.tiers import few
 
 from amqpcodec import DecodeError, Limits
 from amqpcodec._kernel import messages_py
@@ -110,7 +111,7 @@ def assert_same(amqp: ModuleType, octets: bytes, options: dict[str, Any], cut: i
     assert seen(amqp.MessageDecoder(**options), chunks, lend=True) == expected
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("options", few(OPTIONS.values(), 6, "further options"), ids=OPTIONS)
 def test_messages_cut_anywhere_are_the_same(amqp: ModuleType, options: dict[str, Any]) -> None:
     octets = b"".join(frames_of(amqp)[:12])
     for cut in range(len(octets) + 1):
@@ -118,7 +119,7 @@ def test_messages_cut_anywhere_are_the_same(amqp: ModuleType, options: dict[str,
         assert_same(amqp, octets[:cut], options)
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("options", few(OPTIONS.values(), 6, "further options"), ids=OPTIONS)
 def test_damaged_messages_are_refused_as_ever(amqp: ModuleType, options: dict[str, Any]) -> None:
     octets = b"".join(frames_of(amqp)[:6])
     for place in range(len(octets)):

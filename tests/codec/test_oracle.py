@@ -13,6 +13,7 @@ from support.failures import Failures
 from support.implementation import Implementation, method_class, properties_class, wanted
 from support.oracle import CLASSES, CONTENTS, PROFILES
 from support.outcomes import describe
+from support.tiers import of_dialects
 from support.vectors import arguments, decoded, encodable
 
 # All builds get each example: making one takes longer than encoding and decoding it.
@@ -52,7 +53,7 @@ def written(judge: oracle.Oracle, vector: dict[str, Any]) -> bytes:
     return judge.header(vector["name"], vector["channel"], *sizes, fields["properties"])
 
 
-@pytest.mark.parametrize(("dialect", "class_name"), CLASSES)
+@pytest.mark.parametrize(("dialect", "class_name"), of_dialects(CLASSES))
 def test_methods_of_any_values_go_and_come_back(dialect: str, class_name: str) -> None:
     modules, profile = [impl.dialect(dialect) for impl in IMPLS], PROFILES[dialect]
     judge = oracle.Oracle(dialect, profile)
@@ -82,7 +83,7 @@ def check_method(module: ModuleType, profile: str, case: tuple[str, int, Any], o
     assert module.encode_frame(raw) == octets
 
 
-@pytest.mark.parametrize(("dialect", "class_name"), CONTENTS)
+@pytest.mark.parametrize(("dialect", "class_name"), of_dialects(CONTENTS))
 def test_properties_of_any_values_go_and_come_back(dialect: str, class_name: str) -> None:
     modules, profile = [impl.dialect(dialect) for impl in IMPLS], PROFILES[dialect]
     judge = oracle.Oracle(dialect, profile)
@@ -108,7 +109,7 @@ def test_properties_of_any_values_go_and_come_back(dialect: str, class_name: str
     check()
 
 
-@pytest.mark.parametrize(("dialect", "profile"), PROFILES.items())
+@pytest.mark.parametrize(("dialect", "profile"), of_dialects(PROFILES.items()))
 def test_tables_of_any_values_go_and_come_back(dialect: str, profile: str) -> None:
     judge = oracle.Oracle(dialect, profile)
 

@@ -13,8 +13,16 @@ from support.outcomes import describe, drain, octet_by_octet
 from support.vectors import arguments, decoded, encodable, octets
 
 from amqpcodec import DecodeError, EncodeError
+from amqpcodec._generated.index import DIALECTS
 
 FRAME_KINDS = ("method", "header", "body", "heartbeat", "raw-frame", "tolerate")
+
+
+@pytest.fixture(scope="session", params=tuple(DIALECTS))
+def dialect(request: pytest.FixtureRequest) -> str:
+    """The name of each dialect in turn: all are in the first tier here."""
+    name: str = request.param
+    return name
 
 
 def one_frame(codec: ModuleType, vector: dict[str, Any], **options: Any) -> Any:

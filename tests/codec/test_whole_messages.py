@@ -18,7 +18,6 @@ from support.implementation import Implementation
 from support.outcomes import describe, describe_error, drain
 
 from amqpcodec import DecodeError, Limits
-from amqpcodec._generated.index import DIALECTS
 
 SEED = 2711
 NAMES = ("orders", "billing.events", "é-queue", "a" * 48, "b" * 49, "", "x")
@@ -147,19 +146,18 @@ def read(decoder: Any, chunks: list[bytes]) -> tuple[Any, ...]:
 @pytest.mark.parametrize("kind", ["MessageDecoder", "FrameDecoder"])
 @pytest.mark.parametrize("options", OPTIONS)
 def test_both_builds_read_the_same_after_many_messages(
-    both: tuple[Implementation, Implementation], kind: str, options: str
+    both: tuple[Implementation, Implementation], kind: str, options: str, dialect: str
 ) -> None:
     failures = Failures()
-    numbers = random.Random(f"{SEED} {kind} {options}")
-    for dialect in DIALECTS:
-        for _ in range(share(3)):
-            stream = damaged(Traffic(dialect, numbers.getrandbits(64)).frames(40), numbers)
-            chunks = [stream] if numbers.random() < 0.5 else list(cut(stream, numbers))
-            made = [getattr(impl.dialect(dialect), kind)(**OPTIONS[options]) for impl in both]
-            with failures.case(f"{dialect}: {stream.hex()}"):
-                ours, theirs = (read(decoder, chunks) for decoder in made)
-                assert ours == theirs
-    failures.check(at_least=15)
+    numbers = random.Random(f"{SEED} {kind} {options} {dialect}")
+    for _ in range(share(3)):
+        stream = damaged(Traffic(dialect, numbers.getrandbits(64)).frames(40), numbers)
+        chunks = [stream] if numbers.random() < 0.5 else list(cut(stream, numbers))
+        made = [getattr(impl.dialect(dialect), kind)(**OPTIONS[options]) for impl in both]
+        with failures.case(stream.hex()):
+            ours, theirs = (read(decoder, chunks) for decoder in made)
+            assert ours == theirs
+    failures.check(at_least=3)
 
 
 def test_a_message_cut_anywhere_is_the_same_message(impl: Implementation, dialect: str) -> None:

@@ -19,6 +19,7 @@ from support import make_chaos as chaos
 from support import stored_states
 from support.columns import BUILDS
 from support.parts import Rows, disturbed, rows_of, size_of
+from support.tiers import few
 
 from amqpcodec import DecodeError, arrow, capture
 from amqpcodec._columns.rows import Files
@@ -111,13 +112,13 @@ def _of_streams(rows: Rows, table: str) -> Rows:
 
 class TestCuts:
     @pytest.mark.parametrize("table", TABLES)
-    @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+    @pytest.mark.parametrize("path", few(CAPTURES, 4, "further captures"), ids=lambda path: path.stem)
     def test_recorded_captures(self, path: Path, table: str, turns: tuple[str, ...]) -> None:
         octets = path.read_bytes()
         cuts = random.Random(5).sample(range(len(octets) + 1), 6)
         _check_cut(octets, table, turns, cuts, port=None)
 
-    @pytest.mark.parametrize("seed", SEEDS)
+    @pytest.mark.parametrize("seed", few(SEEDS, 2, "further seeds"))
     def test_captures_in_which_everything_happens(self, seed: int, turns: tuple[str, ...]) -> None:
         octets, options = chaos.capture(seed), TIGHT[seed % 2]
         rng = random.Random(seed)
@@ -126,7 +127,7 @@ class TestCuts:
             _check_cut(octets, table, turns, cuts, **options)
 
     @pytest.mark.parametrize("table", TABLES)
-    @pytest.mark.parametrize("seed", range(2))
+    @pytest.mark.parametrize("seed", few(range(2), 1, "further seeds"))
     def test_every_packet(self, seed: int, table: str, turns: tuple[str, ...]) -> None:
         packets = disturbed(seed)[:70]
         octets = make.pcap(packets)
@@ -222,7 +223,7 @@ class TestCuts:
             _check_cut(octets, "errors", turns, cuts)
 
     @pytest.mark.parametrize("table", TABLES)
-    @pytest.mark.parametrize("form", [make.pcap, make.pcapng])
+    @pytest.mark.parametrize("form", few([make.pcapng, make.pcap], 1, "a further form"))
     def test_a_file_that_grows_is_read_on_after_its_last_whole_record(
         self, form: Any, table: str, turns: tuple[str, ...]
     ) -> None:
@@ -256,7 +257,7 @@ class TestCuts:
 
 class TestFiles:
     @pytest.mark.parametrize("table", TABLES)
-    @pytest.mark.parametrize("seed", range(2))
+    @pytest.mark.parametrize("seed", few(range(2), 1, "further seeds"))
     def test_rotated_files_are_one_recording(self, seed: int, table: str, turns: tuple[str, ...]) -> None:
         linktype, packets = chaos.packets(seed)
         starts = [0, *sorted(random.Random(seed).sample(range(len(packets)), 4))]

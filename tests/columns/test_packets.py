@@ -70,6 +70,7 @@ class TestOtherReaders:
                 assert found == (tcp.seq, ack, tcp.flags, len(tcp.data), tcp.data)
                 assert row["ts_ns"] == packet.time_ns // 1000 * 1000
 
+    @pytest.mark.slow("runs tshark")
     @pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
     def test_tshark_sees_the_same_segments(self, build: str) -> None:
         files = [path.read_bytes() for path in EXAMPLES]

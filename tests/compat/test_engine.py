@@ -37,6 +37,7 @@ def test_the_stock_copy_shares_nothing_with_the_one_that_programs_import(peers: 
     assert getattr(peers.stock, name).Basic is not getattr(peers.accelerated, name).Basic
 
 
+@pytest.mark.slow("plays all programs twice")
 def test_two_copies_without_acceleration_do_the_same(peers: Pair) -> None:
     assert not any(random_mismatches(peers, "engine", 1500))
     assert not any(given_mismatches(peers))

@@ -40,6 +40,7 @@ def with_each(patches: Iterable[Place], pieces: dict[str, Piece], peer: Copy) ->
     return found
 
 
+@pytest.mark.slow("patches every name")
 @pytest.mark.parametrize("library", compat.PEERS)
 def test_whatever_somebody_patches_later_counts_as_it_does_in_stock(library: str) -> None:
     pytest.importorskip(library)

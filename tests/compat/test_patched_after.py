@@ -164,6 +164,7 @@ def calls_of_stand_ins(library: str) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow("rebinds every name")
 @pytest.mark.parametrize("library", compat.PEERS)
 def test_whatever_somebody_rebinds_later_is_called_as_often_as_in_stock(library: str, clean: None) -> None:
     pytest.importorskip(library)

@@ -22,6 +22,7 @@ def command(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow("times libraries")
 @replaces
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_both_states_of_a_library_are_timed_and_versions_and_machine_named(library: str) -> None:
@@ -41,6 +42,7 @@ def test_both_states_of_a_library_are_timed_and_versions_and_machine_named(libra
         assert times["ratio"] > 1.5
 
 
+@pytest.mark.slow("times libraries")
 @replaces
 def test_a_checkout_that_has_the_seam_is_timed_without_it_as_well(tmp_path: Path) -> None:
     pytest.importorskip("pika")

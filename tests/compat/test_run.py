@@ -50,9 +50,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(folder: Path, *arguments: str, wanted: str = "") -> tuple[int, str, str]:
+def run(
+    folder: Path, *arguments: str, wanted: str = "", python: str = sys.executable
+) -> tuple[int, str, str]:
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [python, *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), VARIABLE: wanted},
         capture_output=True,
@@ -80,6 +82,14 @@ def run(folder: Path, *arguments: str, wanted: str = "") -> tuple[int, str, str]
 )
 def test_a_program_runs_as_it_does_without(folder: Path, arguments: tuple[str, ...]) -> None:
     assert run(folder, "-m", "amqpcodec.run", *arguments) == run(folder, *arguments)
+
+
+def test_a_program_that_is_missing_is_told_of_by_the_name_that_python_was_called_by(folder: Path) -> None:
+    at = Path(sys.executable)
+    python = os.path.join(at.parent, os.pardir, at.parent.name, at.name)
+    found = run(folder, "-m", "amqpcodec.run", "missing.py", python=python)
+    assert found == run(folder, "missing.py", python=python)
+    assert found[2].startswith(f"{python}: can't open file ")
 
 
 def test_the_folder_of_a_program_is_not_imported_from_where_python_must_not(folder: Path) -> None:

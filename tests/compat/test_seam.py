@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from support.compat.seam import SEAM, SEAMS, off, seamed
 from support.marks import replaces
+from support.tiers import few
 
 TESTS = Path(__file__).parents[1]
 PROGRAM = """
@@ -46,7 +47,7 @@ def outcome(library: str, folder: Path, *arguments: str, **variables: str) -> li
 
 
 @replaces
-@pytest.mark.parametrize("library", SEAMS)
+@pytest.mark.parametrize("library", few(SEAMS, 1, "further libraries"))
 def test_a_library_with_the_seam_is_accelerated_and_does_the_same(library: str, tmp_path: Path) -> None:
     pytest.importorskip(library)
     folder = seamed(library, tmp_path)

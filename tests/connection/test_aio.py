@@ -391,7 +391,7 @@ def test_tls_is_that_of_asyncio(tmp_path: Path) -> None:
     assert with_server(client, ssl=theirs) == [1, 2, 3]
 
 
-@pytest.mark.quick
+@pytest.mark.slow("needs a RabbitMQ")
 def test_a_broker_confirms_and_returns_what_was_published(rabbitmq: str) -> None:
     place = urlsplit(rabbitmq)
     bodies = [b"%d" % size + b"x" * size for size in (*range(300), 5000, 131072, 3 << 20)]
@@ -421,7 +421,7 @@ def test_a_broker_confirms_and_returns_what_was_published(rabbitmq: str) -> None
     assert asyncio.run(asyncio.wait_for(talk(), 120)) == bodies
 
 
-@pytest.mark.quick
+@pytest.mark.slow("needs a RabbitMQ")
 def test_the_blocking_example_publishes(rabbitmq: str) -> None:
     runpy.run_path(str(EXAMPLE))["publish"](rabbitmq, "a message")
     ended = subprocess.run(

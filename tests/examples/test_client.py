@@ -22,7 +22,6 @@ from amqpcodec import rabbitmq as amqp
 MESSAGES = int(os.environ.get("AMQPCODEC_BROKER_MESSAGES", "2000"))
 LONG = MESSAGES >= 50_000
 module = example("client")
-pytestmark = pytest.mark.quick
 
 
 def run(work: Any, seconds: float = 60) -> Any:
@@ -37,6 +36,7 @@ def message(number: int, made: Any = lambda headers: headers) -> tuple[bytes, An
     return body(number, LONG), properties
 
 
+@pytest.mark.slow("needs a RabbitMQ")
 def test_every_body_and_header_comes_back_equal(rabbitmq: str) -> None:
     async def work() -> None:
         queue = f"amqpcodec-{uuid4()}"
@@ -52,6 +52,7 @@ def test_every_body_and_header_comes_back_equal(rabbitmq: str) -> None:
     run(work(), 60 + MESSAGES / 50)
 
 
+@pytest.mark.slow("needs a RabbitMQ")
 def test_the_octets_of_headers_with_every_tag_pass_unchanged(rabbitmq: str) -> None:
     async def work() -> None:
         queue = f"amqpcodec-{uuid4()}"

@@ -58,6 +58,7 @@ def test_a_program_imports_the_package_and_the_standard_library_alone(name: str)
     assert found <= {"amqpcodec", *PROGRAMS} | OPTIONAL | sys.stdlib_module_names
 
 
+@pytest.mark.slow("runs a type checker over the package")
 def test_a_type_checker_finds_nothing() -> None:
     for needed in ("mypy", *OPTIONAL):
         if importlib.util.find_spec(needed) is None:

@@ -46,6 +46,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow("runs all hooks of pre-commit")
 @pytest.mark.skipif(importlib.util.find_spec("pre_commit") is None, reason="pre-commit is not installed")
 def test_a_changed_specification_and_what_is_generated_of_it_pass_the_hooks(checkout: Path) -> None:
     path = checkout / "spec" / "rabbitmq-0-9-1.xml"

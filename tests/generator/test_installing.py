@@ -50,12 +50,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "installed"
 
 
+@pytest.mark.slow("installs a package")
 def test_what_is_installed_is_the_compiled_package_with_its_types(installed: Path) -> None:
     names = {path.name for path in (installed / "greeting").iterdir()}
     assert f"methods_c{EXTENSION_SUFFIXES[0]}" in names
     assert {"methods_c.pxd", "methods_py.py", "py.typed"} <= names
 
 
+@pytest.mark.slow("installs a package")
 @pytest.mark.parametrize("build", ["c", "py"])
 def test_the_installed_package_does_what_is_said(installed: Path, tmp_path: Path, build: str) -> None:
     done = subprocess.run(
@@ -67,6 +69,7 @@ def test_the_installed_package_does_what_is_said(installed: Path, tmp_path: Path
     assert done.stdout == BLOCKS["text"].replace("c greeting.methods_c", f"{build} greeting.methods_{build}")
 
 
+@pytest.mark.slow("installs a package")
 def test_the_installed_package_asks_for_the_amqpcodec_it_was_made_by(installed: Path) -> None:
     [metadata] = installed.glob("greeting-0.9.1.dist-info/METADATA")
     assert f"\nRequires-Dist: amqpcodec=={__version__}\n" in metadata.read_text(encoding="utf-8")
@@ -81,6 +84,7 @@ runpy.run_path("setup.py", run_name="__main__")
 """Runs setup.py as pip does in an environment of its own, where what is installed is not on the path."""
 
 
+@pytest.mark.slow("runs setup.py")
 @pytest.mark.parametrize("found", [True, False])
 def test_the_installed_amqpcodec_is_found_from_where_pip_builds(
     generate: tuple[Path, list[str]], found: bool

@@ -30,5 +30,6 @@ def test_methods_of_any_name_have_a_row(pure: dict[str, Any]) -> None:
     assert len(pure["names"]) == len(set(pure["names"]))
 
 
+@pytest.mark.slow("compiles a package")
 def test_the_compiled_package_gives_the_same_rows(pure: dict[str, Any], compiled: Path, run: Run) -> None:
     assert run("c", compiled, SCRIPT) == pure

@@ -16,6 +16,7 @@ METHODS = (
     "match.import", "match.none", "match.case", "match.c", "method.bits", "method.word", "method.rich",
     "method.empty", "method.octets",
 )  # fmt: skip
+BUILDS = ["pure_outcomes", pytest.param("compiled_outcomes", marks=pytest.mark.slow("compiles a package"))]
 
 
 def test_every_method_and_property_comes_back_as_it_was(pure_outcomes: Outcomes) -> None:
@@ -29,10 +30,12 @@ def test_the_pure_build_reads_the_text(pure_outcomes: Outcomes) -> None:
     assert (pure_outcomes["build"], pure_outcomes["module"]) == ("py", "own.methods_py")
 
 
+@pytest.mark.slow("compiles a package")
 def test_the_compiled_package_is_used_with_the_compiled_build(compiled_outcomes: Outcomes) -> None:
     assert (compiled_outcomes["build"], compiled_outcomes["module"]) == ("c", "own.methods_c")
 
 
+@pytest.mark.slow("compiles a package")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("part", ["octets", "values", "shown", "damage", "refused", "valid"])
 def test_compiled_methods_do_what_their_text_does(
@@ -41,6 +44,7 @@ def test_compiled_methods_do_what_their_text_does(
     assert compiled_outcomes["methods"][method][part] == pure_outcomes["methods"][method][part]
 
 
+@pytest.mark.slow("compiles a package")
 @pytest.mark.parametrize("part", ["octets", "values", "shown", "damage", "refused", "by position"])
 def test_compiled_properties_do_what_their_text_does(
     pure_outcomes: Outcomes, compiled_outcomes: Outcomes, part: str
@@ -51,6 +55,7 @@ def test_compiled_properties_do_what_their_text_does(
     }
 
 
+@pytest.mark.slow("compiles a package")
 @pytest.mark.parametrize("part", ["messages", "header", "constants", "attributes", "ids", "names"])
 def test_the_compiled_package_is_the_same_otherwise(
     pure_outcomes: Outcomes, compiled_outcomes: Outcomes, part: str
@@ -100,7 +105,7 @@ def test_thirty_one_properties_take_three_words_of_flags_where_the_last_needs_it
     assert alone[30] == "000100018000"
 
 
-@pytest.mark.parametrize("build", ["pure_outcomes", "compiled_outcomes"])
+@pytest.mark.parametrize("build", BUILDS)
 def test_of_properties_that_are_not_set_bits_are_false_and_others_none(
     build: str, request: pytest.FixtureRequest
 ) -> None:
@@ -173,7 +178,7 @@ def test_reply_codes_say_what_they_close(package: Path, monkeypatch: pytest.Monk
     }
 
 
-@pytest.mark.parametrize("build", ["pure_outcomes", "compiled_outcomes"])
+@pytest.mark.parametrize("build", BUILDS)
 def test_messages_are_those_of_amqpcodec(build: str, request: pytest.FixtureRequest) -> None:
     outcomes = request.getfixturevalue(build)
     assert [each["is ours"] for each in outcomes["messages"].values()] == [True, True]

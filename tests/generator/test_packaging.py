@@ -74,10 +74,12 @@ def installed(wheel: Path) -> Path:
     return target
 
 
+@pytest.mark.slow("builds a wheel")
 def test_a_build_that_is_set_to_skip_makes_a_wheel_for_every_platform(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
 
 
+@pytest.mark.slow("builds a wheel")
 def test_the_wheel_has_every_module_and_what_compiling_against_it_needs(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     source = ROOT / "src"
@@ -90,6 +92,7 @@ def test_the_wheel_has_every_module_and_what_compiling_against_it_needs(wheel: P
     assert wanted <= names
 
 
+@pytest.mark.slow("builds a wheel")
 def test_the_wheel_has_nothing_compiled_and_no_copied_texts(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert [name for name in names if name.endswith(("_c.py", ".so", ".c", ".pyd"))] == []
@@ -98,18 +101,21 @@ def test_the_wheel_has_nothing_compiled_and_no_copied_texts(wheel: Path) -> None
     assert tops == {"amqpcodec", "pyspark_amqp", "pytest_amqpcodec.py"}
 
 
+@pytest.mark.slow("builds a wheel")
 def test_the_installed_wheel_works_and_is_pure(installed: Path) -> None:
     done = python("-W", "error", "-c", SMOKE, cwd=installed.parent, PYTHONPATH=str(installed))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"py {installed / 'amqpcodec' / '__init__.py'} b'body' {{'n': 1}}\n"
 
 
+@pytest.mark.slow("builds a wheel")
 def test_the_installed_wheel_refuses_to_be_the_compiled_build(installed: Path) -> None:
     done = python("-c", SMOKE, cwd=installed.parent, PYTHONPATH=str(installed), AMQPCODEC_IMPL="c")
     assert done.returncode == 1
     assert "ImportError: AMQPCODEC_IMPL=c, but the compiled build cannot be imported" in done.stderr
 
 
+@pytest.mark.slow("builds a wheel")
 def test_the_installed_wheel_decodes_a_capture(installed: Path) -> None:
     capture = ROOT / "examples" / "real-bunny.pcap"
     done = python("-m", "amqpcodec", "decode", capture, cwd=installed.parent, PYTHONPATH=str(installed))
@@ -117,6 +123,7 @@ def test_the_installed_wheel_decodes_a_capture(installed: Path) -> None:
     assert "basic.publish" in done.stdout
 
 
+@pytest.mark.slow("builds a source archive")
 def test_the_source_archive_has_every_source(tmp_path: Path) -> None:
     tree = copied(tmp_path / "tree")
     done = python("setup.py", "-q", "sdist", "-d", tmp_path, cwd=tree, AMQPCODEC_BUILD="skip")
@@ -174,6 +181,7 @@ def compiled(tree: Path) -> Iterator[str]:
     return (path.name.partition(".")[0] for path in sorted((tree / "src").rglob("*.so")))
 
 
+@pytest.mark.slow("compiles")
 def test_a_compiler_that_works_leaves_compiled_modules_and_says_nothing(small: Path) -> None:
     done = build(small, "auto", fast_compiler(small))
     assert done.returncode == 0, done.stderr
@@ -194,6 +202,7 @@ def test_msvc_is_looked_for_once_before_threads_compile(monkeypatch: pytest.Monk
     assert found == ["MSVC"]
 
 
+@pytest.mark.slow("compiles")
 @pytest.mark.parametrize("compiler", ["false", "/there/is/no/compiler"])
 def test_without_a_compiler_the_pure_build_serves_and_says_so(small: Path, compiler: str) -> None:
     done = build(small, "auto", compiler)
@@ -212,6 +221,7 @@ def test_without_a_compiler_the_pure_build_serves_and_says_so(small: Path, compi
         assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow("compiles")
 @pytest.mark.parametrize("mode", ["auto", "skip"])
 def test_a_later_build_that_is_as_asked_takes_the_warning_away(small: Path, mode: str) -> None:
     assert build(small, "auto", "false").returncode == 0
@@ -221,6 +231,7 @@ def test_a_later_build_that_is_as_asked_takes_the_warning_away(small: Path, mode
     assert not reason.exists()
 
 
+@pytest.mark.slow("compiles")
 def test_what_is_built_of_such_a_tree_has_no_reason_of_its_own(small: Path, tmp_path: Path) -> None:
     assert build(small, "auto", "false").returncode == 0
     done = python("setup.py", "-q", "build", "-b", tmp_path / "b", cwd=small, AMQPCODEC_BUILD="skip")
@@ -229,6 +240,7 @@ def test_what_is_built_of_such_a_tree_has_no_reason_of_its_own(small: Path, tmp_
     assert not (tmp_path / "b/lib/amqpcodec/not-compiled.txt").exists()
 
 
+@pytest.mark.slow("compiles")
 def test_an_editable_installation_keeps_the_reason_beside_the_sources(small: Path) -> None:
     hook = "import setuptools.build_meta as backend; print(backend.build_editable('.'))"
     done = python("-c", hook, cwd=small, CC="false")
@@ -236,6 +248,7 @@ def test_an_editable_installation_keeps_the_reason_beside_the_sources(small: Pat
     assert (small / "src/amqpcodec/not-compiled.txt").exists()
 
 
+@pytest.mark.slow("compiles")
 def test_a_compiler_that_fails_for_one_module_leaves_none(small: Path) -> None:
     done = build(small, "auto", fast_compiler(small, "*probe*|*lock_c*"))
     assert done.returncode == 0, done.stderr
@@ -252,6 +265,7 @@ def test_without_a_compiler_nothing_is_translated_to_c(tmp_path: Path, mode: str
     assert list((tree / "build").rglob("*.c")) == []
 
 
+@pytest.mark.slow("compiles")
 def test_a_terminal_shows_it_though_pip_keeps_the_output_of_builds(small: Path) -> None:
     if shutil.which("script") is None:
         pytest.skip("script is needed, which runs a command in a terminal of its own")
@@ -284,6 +298,7 @@ def test_a_terminal_shows_once_how_long_compiling_takes(
     assert not terminal.exists()
 
 
+@pytest.mark.slow("compiles")
 @pytest.mark.parametrize("compiler", ["false", "/there/is/no/compiler"])
 def test_a_build_that_is_required_fails_without_a_compiler(small: Path, compiler: str) -> None:
     done = build(small, "require", compiler)
@@ -303,11 +318,13 @@ def uncompiled(translated: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return made(tree.parent, "*.whl")
 
 
+@pytest.mark.slow("builds a wheel")
 def test_a_wheel_built_without_a_compiler_has_nothing_compiled(uncompiled: Path) -> None:
     names = zipfile.ZipFile(uncompiled).namelist()
     assert {"amqpcodec/_kernel/stream_py.py", "amqpcodec/not-compiled.txt"} <= set(names)
     assert [name for name in names if name.endswith((".so", "_c.py"))] == []
 
 
+@pytest.mark.slow("builds a wheel")
 def test_a_wheel_built_without_a_compiler_is_for_every_platform(uncompiled: Path) -> None:
     assert uncompiled.name.endswith("-py3-none-any.whl")

@@ -65,6 +65,7 @@ def test_a_module_beside_deleted_sources_is_deleted(package: Path, ending: str) 
     assert left == {f"own_c{ending}", f"shared_c{ending}"}
 
 
+@pytest.mark.slow("compiles")
 def test_texts_of_both_builds_keep_the_division_of_python(package: Path) -> None:
     """C's division drops the fraction, and rounds towards zero; modules of C alone may ask for it."""
     pytest.importorskip("Cython")
@@ -88,6 +89,7 @@ def test_no_text_of_both_builds_asks_for_the_division_of_c() -> None:
     assert asking == []
 
 
+@pytest.mark.slow("compiles")
 def test_other_directives_compile_everything_again(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sources are no newer then, which is all that Cython looks at."""
     pytest.importorskip("Cython")
@@ -194,6 +196,7 @@ def test_a_flag_that_the_compiler_lacks_is_left_out() -> None:
     assert not _build._is_known("-fno-such-pass")
 
 
+@pytest.mark.slow("compiles")
 def test_a_module_that_cannot_be_compiled_is_named(package: Path) -> None:
     errors = pytest.importorskip("Cython.Compiler.Errors")
     (package / "own_c.pyx").write_text("cdef int x = +\n", encoding="utf-8")

@@ -18,6 +18,7 @@ from support.campaign import ASKED, share, stride
 from support.implementation import Implementation, method_class, properties_class
 from support.oracle import CLASSES, CONTENTS, PROFILES
 from support.outcomes import decoding, describe
+from support.tiers import of_dialects
 from support.vectors import arguments, decoded
 
 from amqpcodec._generated.index import DIALECTS
@@ -122,7 +123,7 @@ def damage(judges: Judges, frame: bytes, seed: int) -> None:
             judges.agree(damaged)
 
 
-@pytest.mark.parametrize(("dialect", "class_name"), CLASSES)
+@pytest.mark.parametrize(("dialect", "class_name"), of_dialects(CLASSES))
 def test_methods(both: Both, dialect: str, class_name: str) -> None:
     judges = Judges(both, dialect)
 
@@ -137,7 +138,7 @@ def test_methods(both: Both, dialect: str, class_name: str) -> None:
     check()
 
 
-@pytest.mark.parametrize(("dialect", "class_name"), CONTENTS)
+@pytest.mark.parametrize(("dialect", "class_name"), of_dialects(CONTENTS))
 def test_properties(both: Both, dialect: str, class_name: str) -> None:
     judges = Judges(both, dialect)
 
@@ -152,7 +153,7 @@ def test_properties(both: Both, dialect: str, class_name: str) -> None:
     check()
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", of_dialects(DIALECTS))
 def test_tables(both: Both, dialect: str) -> None:
     judges = Judges(both, dialect)
     table = strategies.tables(dialect, judges.profile)

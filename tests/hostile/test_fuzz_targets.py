@@ -17,6 +17,7 @@ import pytest
 from support.campaign import share
 from support.failures import Failures
 from support.implementation import wanted
+from support.tiers import few
 
 FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
 sys.path.insert(0, str(FUZZ))
@@ -39,6 +40,7 @@ def test_the_targets_are_those_that_campaigns_run() -> None:
     assert {path.name for path in seeds.REGRESSIONS.iterdir() if path.is_dir()} <= set(targets.TARGETS)
 
 
+@pytest.mark.slow("of the fuzzing campaign alone")
 @pytest.mark.parametrize("content", ["sleep", "spin", "fail"])
 def test_an_input_that_took_long_counts_only_if_it_does_by_itself(
     content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -114,6 +116,7 @@ def test_executions_are_those_beyond_seeds_and_corpus() -> None:
     assert figures == {"executions": 1028, "edges": 5386, "features": 16860, "corpus": 289}
 
 
+@pytest.mark.slow("of the fuzzing campaign alone")
 def test_seeds_and_dictionaries_are_written_as_libfuzzer_reads_them(tmp_path: Path) -> None:
     for target in campaign.TARGETS:
         seeds.write(tmp_path, target)
@@ -142,7 +145,7 @@ def test_what_a_program_took_is_time_of_the_processor(
     assert seconds < 0.9
 
 
-@pytest.mark.parametrize("target", targets.TARGETS)
+@pytest.mark.parametrize("target", few(targets.TARGETS, 3, "further targets of the fuzzer"))
 def test_seeds(target: str) -> None:
     failures = Failures()
     for octets in seeds.seeds(target):
@@ -151,7 +154,7 @@ def test_seeds(target: str) -> None:
     failures.check(at_least=10)
 
 
-@pytest.mark.parametrize("target", targets.TARGETS)
+@pytest.mark.parametrize("target", few(targets.TARGETS, 3, "further targets of the fuzzer"))
 def test_damaged_seeds(target: str) -> None:
     numbers = random.Random(4)
     corpus = seeds.seeds(target)

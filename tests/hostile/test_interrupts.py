@@ -19,6 +19,7 @@ from support.campaign import stride
 from support.interpreter import PYPY
 from support.outcomes import describe
 from support.stepping import step_by_step, stop_stepping
+from support.tiers import few
 
 from amqpcodec import DecodeError, DecoderInUseError
 from amqpcodec._kernel import lock_py
@@ -109,7 +110,7 @@ CALLS: dict[str, Callable[[Any, bytes], Any]] = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", few(CALLS, 4, "further calls"))
 @pytest.mark.parametrize(
     ("kind", "lock", "first"),
     [("FrameDecoder", "_GilLock", 0), ("MessageDecoder", "_GilLock", 1), ("FrameDecoder", "_ThreadLock", 2)],

@@ -12,6 +12,7 @@ import pytest
 from support import vectors
 from support.memory import traced
 from support.outcomes import drain
+from support.tiers import few
 from support.timing import small_heap, undisturbed, within
 
 from amqpcodec import Limits
@@ -99,7 +100,7 @@ def decode(amqp: ModuleType, data: bytes, tables: str = "dict", chunk: int = 0) 
 
 
 @pytest.mark.parametrize("tables", ["dict", "raw"])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", few(SHAPES, 8, "further shapes"))
 def test_memory_is_a_multiple_of_the_input(amqp: ModuleType, shape: str, tables: str) -> None:
     data = SHAPES[shape](SIZE)
     assert SIZE * 0.8 < len(data) < SIZE * 1.2
@@ -146,7 +147,7 @@ def check_time(small: Callable[[], Any], large: Callable[[], Any]) -> None:
         assert within(24 * once + 0.02, lambda: seconds(large), turns=3)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", few(SHAPES, 8, "further shapes"))
 def test_time_is_linear(amqp: ModuleType, shape: str) -> None:
     small, large = SHAPES[shape](SIZE), SHAPES[shape](8 * SIZE)
     check_time(lambda: decode(amqp, small), lambda: decode(amqp, large))

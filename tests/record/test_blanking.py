@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.tiers import of_dialects
 
 from amqpcodec import DIALECTS, rabbitmq
 from amqpcodec import dialect as find_dialect
@@ -46,7 +47,7 @@ def blanked(octets: bytes, cuts: list[int]) -> bytes:
     return found
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("name", of_dialects(DIALECTS))
 def test_login_data_is_blanked_at_its_length_wherever_the_stream_is_cut(name: str) -> None:
     amqp = find_dialect(name)
     octets, expected = stream(amqp, SECRET), stream(amqp, b"*" * len(SECRET))
@@ -71,7 +72,7 @@ def test_any_cuts_give_what_no_cuts_give(secret: bytes, cuts: list[int], tail: b
     assert len(shown) - len(whole) < 8  # of what is no frame, so many octets may be out by then
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("name", of_dialects(DIALECTS))
 def test_the_methods_with_login_data_are_laid_out_alike_in_every_dialect(name: str) -> None:
     def layouts(amqp: ModuleType) -> dict[str, Any]:
         return {

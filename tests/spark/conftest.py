@@ -26,12 +26,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a session is for `make test-spark`, but for a few tests that are marked as quick.
+    """What needs a session is for `make test-spark`, but for a few tests that `make test-all` runs.
 
     What an older PySpark cannot do is skipped there.
     """
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("quick") is None:
+        if "java" in getattr(item, "fixturenames", ()) and item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.spark)
         for needed in item.iter_markers("needs"):
             if message := lack(*needed.args):

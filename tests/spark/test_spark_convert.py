@@ -132,7 +132,7 @@ def test_the_time_of_small_batches_grows_with_their_number(tmp_path: Path) -> No
         assert within(8 * few, lambda: seconds(1200), 3)
 
 
-@pytest.mark.quick
+@pytest.mark.slow("needs a session of Spark")
 def test_columns_compression_and_mode_are_chosen(spark: Any, folder: Path, tmp_path: Path) -> None:
     columns = ["_corrupt_record", "channel", "args.routing_key"]
     found = pcap_to_parquet(

@@ -53,6 +53,7 @@ def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert java_home(tmp_path / "launcher") == str(tmp_path / "launcher")
 
 
+@pytest.mark.slow("runs a Java")
 def test_the_java_of_a_package_serves_where_there_is_no_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -74,6 +75,7 @@ def test_without_any_java_the_error_says_what_to_install(
         java_home(tmp_path)
 
 
+@pytest.mark.slow("runs a Java")
 def test_the_environment_is_as_before(java: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "mine")
     monkeypatch.delenv("PYSPARK_DRIVER_PYTHON")

@@ -17,6 +17,7 @@ import pyarrow as pa
 from support import make_capture as make
 from support import make_chaos as chaos
 from support.rotations import busy, records, write_rotated
+from support.tiers import few
 
 from amqpcodec import arrow
 from amqpcodec._columns.schemas import TABLES
@@ -69,7 +70,7 @@ def test_a_capture_gives_its_rows_in_parts_of_any_size(tmp_path: Path, table: st
         assert rows(given) == whole
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4), 1, "further seeds"))
 def test_damaged_captures_give_their_rows_in_parts(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "trace"
     path.write_bytes(chaos.capture(seed))
@@ -79,7 +80,7 @@ def test_damaged_captures_give_their_rows_in_parts(tmp_path: Path, seed: int) ->
             assert rows(options(path, table=table, max_partition_bytes=size, port=5672)) == whole
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", few(range(2), 1, "further seeds"))
 def test_a_part_can_be_read_from_the_state_that_another_task_leaves(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "trace"
     path.write_bytes(chaos.capture(seed))
@@ -102,7 +103,7 @@ def test_the_pure_build_reads_the_same_parts(tmp_path: Path) -> None:
     assert rows(options(path, max_partition_bytes=9_000, impl="py")) == read(path)
 
 
-@pytest.mark.parametrize("group", [1, 60_000, 1 << 30])
+@pytest.mark.parametrize("group", few([60_000, 1, 1 << 30], 1, "further sizes"))
 def test_rotated_files_are_one_recording_in_groups_of_any_size(tmp_path: Path, group: int) -> None:
     octets = busy(tmp_path / "whole")
     paths = write_rotated(tmp_path / "set", octets, seed=group, files=7)
@@ -154,7 +155,7 @@ def test_captures_made_side_by_side_are_kept_apart(tmp_path: Path) -> None:
     assert rows(options(tmp_path)) == read(*map(Path, together))
 
 
-@pytest.mark.parametrize("recorders", [2, 3])
+@pytest.mark.parametrize("recorders", few([2, 3], 1, "more recorders"))
 @pytest.mark.parametrize("table", ["messages", "connections", "errors"])
 def test_recorders_that_fill_one_series_side_by_side_are_stitched_each_on_its_own(
     tmp_path: Path, recorders: int, table: str

@@ -27,6 +27,7 @@ from support.followed import (
     rows_between,
 )
 from support.rotations import records
+from support.tiers import few
 
 from amqpcodec.capture.series import natural
 from amqpcodec.spark import positions
@@ -104,7 +105,7 @@ def killed_often(
     return rows, kills
 
 
-@pytest.mark.parametrize("recorders", [2, 3])
+@pytest.mark.parametrize("recorders", few([2, 3], 1, "more recorders"))
 @pytest.mark.parametrize("names", NAMES)
 def test_recorders_in_a_folder_are_each_read_as_a_batch_reads_them(
     captures: list[list[bytes]], tmp_path: Path, names: str, recorders: int
@@ -142,7 +143,7 @@ def test_a_stream_that_is_killed_often_loses_and_doubles_nothing(
 
 
 @pytest.mark.filterwarnings("ignore:no messages found")  # in the first octets
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(range(6), 2, "further seeds"))
 def test_a_stream_that_is_killed_often_loses_and_doubles_nothing_where_recorders_are_often_quiet(
     captures: list[list[bytes]], tmp_path: Path, seed: int
 ) -> None:
@@ -302,7 +303,7 @@ def test_old_files_may_go_and_names_of_many_are_not_kept(
         reader(tmp_path).latestOffset(offset)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(range(6), 2, "further seeds"))
 def test_a_position_tells_taken_files_from_late_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each file that is there is taken once, or it is said that one cannot be told."""
     monkeypatch.setattr(positions, "_NAMED", 8)
@@ -384,7 +385,7 @@ class Quiet:
 
 @pytest.mark.filterwarnings("ignore:no messages found")  # in the first octets
 @pytest.mark.parametrize("restarts", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4), 1, "further seeds"))
 def test_a_recorder_that_is_quiet_for_long_and_writes_on_is_read_as_a_batch_reads_it(
     recording: list[bytes], tmp_path: Path, seed: int, restarts: bool
 ) -> None:

@@ -44,7 +44,7 @@ def test_tables_are_those_of_the_library(spark: Any, folder: Path, table: str) -
     assert found.equals(wanted(folder, table))
 
 
-@pytest.mark.quick
+@pytest.mark.slow("needs a session of Spark")
 def test_a_file_is_divided_and_gives_the_same_rows(spark: Any, folder: Path) -> None:
     path = sorted(folder.iterdir())[-1]
     found = read(spark, path, table="frames", maxPartitionBytes=path.stat().st_size // 5)

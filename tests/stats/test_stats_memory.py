@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.implementation import Implementation
 from support.subprocesses import output
+from support.tiers import few
 
 from amqpcodec import rabbitmq as amqp
 
@@ -44,11 +45,11 @@ SERVER = b"".join(
 # Without a global lock the head of an object is twice as large.
 WIDER = 1.0 if getattr(sys, "_is_gil_enabled", lambda: True)() else 1.25
 BOUNDS = {
+    "frames, left out": 2_500,
+    "frames, closed": 2_500,
+    "frames, open": 4_500,
     "stats, open": 19_000,
     "stats, closed": 3_500,
-    "frames, open": 4_500,
-    "frames, closed": 2_500,
-    "frames, left out": 2_500,
 }
 PROGRAM = """
 import sys
@@ -103,7 +104,7 @@ def _packets(number: int, port: int, closed: bool) -> list[bytes]:
     return packets
 
 
-@pytest.mark.parametrize("work", BOUNDS)
+@pytest.mark.parametrize("work", few(BOUNDS, 2, "memory at scale"))
 def test_a_connection_takes_little_memory(impl: Implementation, work: str, tmp_path: Path) -> None:
     what, kind = work.split(", ")
     counts = 500, 1500

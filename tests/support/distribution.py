@@ -7,6 +7,9 @@ RabbitMQ, or the package of a specification of their own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from random import Random
+
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
@@ -43,6 +46,13 @@ TOGETHER = (
 def rank(item: pytest.Item) -> int:
     """The turn of a test: a smaller number comes earlier."""
     return next((turn for turn, path in enumerate(LONG) if item.nodeid.startswith(path)), len(LONG))
+
+
+def shuffled(items: Sequence[pytest.Item], seed: str) -> list[pytest.Item]:
+    """Return the tests with their files in an order by a seed."""
+    files = list(dict.fromkeys(item.path for item in items))
+    Random(seed).shuffle(files)
+    return sorted(items, key=lambda item: files.index(item.path))
 
 
 class ByFile(LoadFileScheduling):

@@ -80,6 +80,7 @@ def passed(folder: Path, tests: list[str], *options: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow("starts processes of pytest")
 def test_each_process_of_xdist_has_a_broker_of_its_own(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     output = passed(tmp_path, [SHARED] * 4, "-p", "xdist.plugin", "-n", "2", "--dist", "loadfile")

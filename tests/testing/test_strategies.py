@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.implementation import Implementation
 from support.outcomes import describe, drain
+from support.tiers import of_dialects
 
 from amqpcodec import Message, amqp08, amqp09, rabbitmq
 from amqpcodec._generated.index import DIALECTS
@@ -21,7 +22,7 @@ from amqpcodec.testing import strategies
 few = settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-@pytest.fixture(params=DIALECTS)
+@pytest.fixture(params=of_dialects(DIALECTS))
 def dialect(request: pytest.FixtureRequest, impl: Implementation) -> ModuleType:
     return impl.dialect(request.param)
 
@@ -103,6 +104,7 @@ def is_between(octets: bytes) -> bool:
     )
 
 
+@pytest.mark.slow("draws many examples")
 def test_streams_of_each_kind_are_drawn_often() -> None:
     seen = dict.fromkeys(KINDS, 0)
 
@@ -116,6 +118,7 @@ def test_streams_of_each_kind_are_drawn_often() -> None:
     assert [name for name, times in seen.items() if times < 5] == []
 
 
+@pytest.mark.slow("draws many examples")
 def test_a_third_of_the_broken_streams_is_refused() -> None:
     refused = []
 
@@ -144,6 +147,7 @@ def test_methods_messages_and_properties_are_chosen_by_name() -> None:
     check()
 
 
+@pytest.mark.slow("draws many examples")
 def test_a_profile_says_which_values_are_drawn() -> None:
     @few
     @given(strategies.tables(amqp08), strategies.methods(amqp08, "queue.declare", profile="qpid"))

@@ -23,6 +23,7 @@ VERSION = "314.0.7"
 CACHE = ROOT / ".cache" / "pyodide"
 MODULE = CACHE / "node_modules" / "pyodide" / "pyodide.mjs"
 SCRIPT = HERE / "outcomes_of_vectors.py"
+pytestmark = pytest.mark.slow("starts another interpreter")
 
 
 def install() -> None:
