@@ -123,14 +123,14 @@ def hashes(schema: Any, before: str = "") -> Iterator[str]:
 
 
 def digest(frame: Any) -> tuple[Any, ...]:
-    """Of a frame, whatever the order of rows: how many they are, what their hashes come to, its types."""
+    """Return how many rows a frame has, what their hashes come to in any order, and its types."""
     rows = frame.selectExpr(f"xxhash64({', '.join(hashes(frame.schema))}) AS hash")
     sums = ("count(*)", "bit_xor(hash)", "sum(shiftright(hash, 32))", "sum(hash & 4294967295)")
     return (*rows.selectExpr(*sums).collect()[0], frame.schema.simpleString())
 
 
 def difference(found: Any, expected: Any, wanted: tuple[Any, ...]) -> str:
-    """What two frames differ in, in words; nothing if they do not. `wanted` is the digest of the second."""
+    """Say what two frames differ in; nothing if they do not. `wanted` is the digest of the second."""
     if (digests := digest(found)) == wanted:
         return ""
     names = [name for name in expected.columns if digest(found.select(name)) != digest(expected.select(name))]

@@ -181,41 +181,22 @@ cdef class Lines:
 
     cdef bint _frame(self, tuple item) except -1:
         """Add the line of a frame; False if the form has to make it."""
-        cdef _Outline outline
-        cdef bytes part
-        cdef unsigned char mark
-        cdef Py_ssize_t at
         frame = item[7]
         payload = frame.payload
         cdef int kind = frame.type
         record = payload.properties if kind == HEADER else payload
-        outline = self._outline(self._form.outline, item, (type(record), frame.channel, item[8]))
+        cdef _Outline outline = self._outline(self._form.outline, item, (type(record), frame.channel, item[8]))
         if outline is None or (kind == BODY and type(payload) is not bytes):
             return False
         self._begin_line(item)
-        for at in range(len(outline.parts)):
-            part = <bytes>outline.parts[at]
-            mark = <unsigned char>PyBytes_AS_STRING(part)[0]
-            if mark > FRAMES_MARK:
-                self._octets(part)
-            elif mark == OFFSET_MARK:
-                self._number(item[4])
-            elif mark == SIZE_MARK:
-                self._number(item[5])
-            elif mark == BODY_SIZE_MARK:
-                self._number(payload.body_size)
-            elif mark == BODY_MARK:
-                self._body(<bytes>payload, PyBytes_GET_SIZE(payload))
-            elif not self._fields(outline.fields, record):
-                return False
-        return True
+        return self._parts(
+            outline, item[4], item[5], payload.body_size if kind == HEADER else 0, record, None,
+            <bytes>payload if kind == BODY else None, None,
+        )
 
     cdef bint _message(self, ShownMessage message) except -1:
         """Add the line of a message; False if the form has to make it."""
         cdef _Outline outline
-        cdef bytes part
-        cdef unsigned char mark
-        cdef Py_ssize_t at
         cdef tuple first = <tuple>message.first
         method, header, queue = message.method, message.header, message.queue
         if method is None or header is None or message.size != header.body_size:
@@ -226,26 +207,38 @@ cdef class Lines:
         if outline is None:
             return False
         self._begin_line(first)
+        body = <bytes>message.chunks[0] if len(message.chunks) == 1 else message.body
+        return self._parts(outline, first[4], message.size, message.frames, method, properties, body, queue)
+
+    cdef bint _parts(
+        self, _Outline outline, object offset, object size, object count, object record, object properties,
+        bytes body, object queue,
+    ) except -1:
+        """Add an outline with its values; False if there is something in a reserved argument.
+
+        `count` is of the frames of a message, or of the octets that a content header announces.
+        """
+        cdef bytes part
+        cdef unsigned char mark
+        cdef Py_ssize_t at
         for at in range(len(outline.parts)):
             part = <bytes>outline.parts[at]
             mark = <unsigned char>PyBytes_AS_STRING(part)[0]
             if mark > FRAMES_MARK:
                 self._octets(part)
             elif mark == OFFSET_MARK:
-                self._number(first[4])
+                self._number(offset)
             elif mark == SIZE_MARK:
-                self._number(message.size)
+                self._number(size)
+            elif mark == BODY_SIZE_MARK or mark == FRAMES_MARK:
+                self._number(count)
+            elif mark == BODY_MARK:
+                self._body(body, size)
             elif mark == QUEUE_MARK:
                 self._value(queue, 0)
-            elif mark == FRAMES_MARK:
-                self._number(message.frames)
-            elif mark == BODY_MARK:
-                self._body(
-                    <bytes>message.chunks[0] if len(message.chunks) == 1 else message.body, <Py_ssize_t>message.size
-                )
             elif not self._fields(
                 outline.fields if mark == FIELDS_MARK else outline.properties,
-                method if mark == FIELDS_MARK else properties,
+                record if mark == FIELDS_MARK else properties,
             ):
                 return False
         return True
