@@ -54,7 +54,8 @@ _WITHOUT_LOOPS = (
     "constructors_c", "dialect_c", "lock_c", "rawproperties_c", "readers_c", "sharing_c", "tables_c",
 )  # fmt: skip
 _ELSEWHERE = ["-Os"]
-# Points-to analysis is 40% of gcc's time in such modules, and makes them no smaller.
+# Points-to analysis is 40% of gcc's time in such modules, and makes them no smaller. Other passes pay:
+# docs/architecture.md has what was measured.
 _SPARED = "-fno-tree-pta"
 # What Cython needs in every module, such as the reading of keywords: once for all modules of this package.
 # Those of a foreign dialect are too few for that. Typed memoryviews are half of it, and no module has one.
