@@ -43,10 +43,12 @@ _DIRECTIVES = {
 # Where the inner loops are, -O3 pays. Elsewhere it takes up to three times as long as -O1, and buys one
 # instruction in a hundred. Calls into libraries that make no detour save columns 2 to 3% of their time.
 # The state machine of a connection is smaller by -O2 than by -O1, and quicker by 1%.
+_FAST = ["-O3", "-fno-plt"]
 _LEVELS = {
-    "_kernel": ["-O3", "-fno-plt"],
-    "slots": ["-O3", "-fno-plt"],
-    "_columns": ["-O3", "-fno-plt"],
+    "_kernel": _FAST,
+    "slots": _FAST,
+    "_columns": _FAST,
+    "_peer_writer_c": _FAST,
     "connection": ["-O2", "-fno-plt"],
 }
 # Modules of these folders that have no inner loop either: they make classes, look after them, or hold facts.
@@ -125,7 +127,8 @@ def _processes() -> Iterator[int]:
 def _options(path: Path) -> dict[str, Any]:
     if os.name == "nt":
         return {}
-    level = _ELSEWHERE if path.stem in _WITHOUT_LOOPS else _LEVELS.get(path.parent.name, _ELSEWHERE)
+    place = path.stem if path.stem in _LEVELS else path.parent.name
+    level = _ELSEWHERE if path.stem in _WITHOUT_LOOPS else _LEVELS.get(place, _ELSEWHERE)
     spared = [_SPARED] if level is _ELSEWHERE and _is_known(_SPARED) else []
     return {"extra_compile_args": [*level, *spared, *_COMPILE]}
 
