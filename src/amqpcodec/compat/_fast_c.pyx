@@ -9,14 +9,7 @@ from types import FunctionType, MethodType
 
 from cpython.object cimport PyObject
 
-cdef extern from *:
-    """
-    static inline void amqpcodec_take_vectorcall(PyObject *cls, Py_ssize_t offset) {
-        ((PyTypeObject *)cls)->tp_vectorcall_offset = offset;
-        ((PyTypeObject *)cls)->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
-    }
-    """
-    void take_vectorcall "amqpcodec_take_vectorcall"(PyObject *cls, Py_ssize_t offset) noexcept
+from .._kernel.slots.layout_c cimport call_by_vector
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(
@@ -94,4 +87,4 @@ cdef Py_ssize_t count_of(size_t nargsf) noexcept:
 
 
 cdef FastFunction _some = FastFunction.__new__(FastFunction)
-take_vectorcall(<PyObject *>FastFunction, <char *>&_some.vectorcall - <char *><PyObject *>_some)
+call_by_vector(FastFunction, <char *>&_some.vectorcall - <char *><PyObject *>_some)
