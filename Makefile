@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all spec test-compat test-broker-suites test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pythons test-surroundings test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
+.PHONY: help demo test test-all spec test-compat test-broker-suites test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pythons test-surroundings test-pypy test-freethreaded freethreaded-suite test-debug test-slots test-dist lint types coverage mutants docs build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -102,6 +102,10 @@ DEBUG_PYTHON ?= python3.11-dbg
 test-debug: build/debug-env/installed
 	AMQPCODEC_BUILD=require CFLAGS=-UNDEBUG build/debug-env/bin/python setup.py -q build_ext --inplace
 	build/debug-env/bin/python -m pytest -p no:cacheprovider tests/codec
+
+# The codec with the slots of types left as Cython makes them. docs/slots.md says what that leaves out.
+test-slots: build
+	AMQPCODEC_SLOTS=0 $(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/codec tests/hostile tests/compat
 
 build/debug-env/installed: pyproject.toml
 	$(DEBUG_PYTHON) -m venv $(@D)

@@ -17,6 +17,7 @@ from cpython.ref cimport Py_INCREF
 from .._kernel.fields cimport (
     BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TEXT_FIELD,
 )
+from .._kernel.ints cimport small
 from .._kernel.slots.layout_c cimport call_init, serve_by, set_slot, slot
 from .._kernel.octets cimport put16
 from .._kernel.values import Declined
@@ -30,23 +31,6 @@ cdef extern from "Python.h":
     void PyList_SET_ITEM(object items, Py_ssize_t at, object value)
     Py_ssize_t PyList_GET_SIZE(object items)
     PyObject *PyTuple_GET_ITEM(object items, Py_ssize_t at)
-
-cdef extern from *:
-    """
-    /* The value of an exact int that is small, as most are, and not negative; -1 for anything else. */
-    static inline Py_ssize_t amqpcodec_index_of(PyObject *number) {
-        if (!PyLong_CheckExact(number)) return -1;
-    #if PY_VERSION_HEX >= 0x030C0000
-        Py_ssize_t value = PyUnstable_Long_IsCompact((PyLongObject *)number)
-            ? PyUnstable_Long_CompactValue((PyLongObject *)number) : -1;
-        return value < 0 ? -1 : value;
-    #else
-        Py_ssize_t digits = Py_SIZE(number);
-        return digits == 1 ? (Py_ssize_t)((PyLongObject *)number)->ob_digit[0] : digits == 0 ? 0 : -1;
-    #endif
-    }
-    """
-    Py_ssize_t _index_of "amqpcodec_index_of"(object number) noexcept
 
 cdef object _NOTHING = object()
 
@@ -73,7 +57,8 @@ cdef Messages _served = None
 
 
 cdef Py_ssize_t index_of(object number) noexcept:
-    return _index_of(number)
+    """Return an int that is small, as most are; a negative number for anything else."""
+    return small(number) if type(number) is int else -1
 
 
 cdef object unwrapped(object function):
@@ -228,7 +213,7 @@ cdef class Codec:
 
     cdef object _taken(self, bytes octets, object offset, Format form, ReaderPool pool):
         """Read by a format, or the properties if there is none; return the values and their end, or None."""
-        cdef Py_ssize_t start = _index_of(offset)
+        cdef Py_ssize_t start = index_of(offset)
         cdef Reader reader
         if start < 0 or start > PyBytes_GET_SIZE(octets):
             return None

@@ -11,16 +11,8 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
 
 from .._kernel.octets cimport u32
+from .._kernel.slots.layout_c cimport call_by_vector
 from .._kernel.wire cimport OVERHEAD
-
-cdef extern from *:
-    """
-    static inline void amqpcodec_take_vectorcall(PyObject *cls, Py_ssize_t offset) {
-        ((PyTypeObject *)cls)->tp_vectorcall_offset = offset;
-        ((PyTypeObject *)cls)->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
-    }
-    """
-    void take_vectorcall "amqpcodec_take_vectorcall"(PyObject *cls, Py_ssize_t offset) noexcept
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(
@@ -116,4 +108,4 @@ def frame_end(octets, Py_ssize_t begin):
 
 
 cdef FastFunction _some = FastFunction.__new__(FastFunction)
-take_vectorcall(<PyObject *>FastFunction, <char *>&_some.vectorcall - <char *><PyObject *>_some)
+call_by_vector(FastFunction, <char *>&_some.vectorcall - <char *><PyObject *>_some)

@@ -1,4 +1,4 @@
-"""Where the compiled build overwrites slots of CPython's types: docs/slots.md says which, and what that gains.
+"""Where the compiled build overwrites slots of CPython's types: docs/slots.md says which, and why.
 
 `AMQPCODEC_SLOTS=0` in the environment leaves all of it out. The pure build has nothing of it.
 """

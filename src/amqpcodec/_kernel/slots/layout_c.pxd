@@ -37,6 +37,7 @@ cdef int prepare(type cls) except -1
 cdef Layout *lay_out(type cls, list names, list offsets, object model) except NULL
 cdef void serve(Layout *layout) noexcept
 cdef void serve_by(type cls, vectorcallfunc construct) noexcept
+cdef void call_by_vector(type cls, Py_ssize_t offset) noexcept
 cdef int put_attribute(type cls, str name, object attribute) except -1
 cdef int describe_constructor(type cls, str name) except -1
 cdef object copy_model(Layout *layout)

@@ -55,8 +55,13 @@ cdef extern from "Python.h":
     ctypedef int (*setattrofunc)(PyObject *, PyObject *, PyObject *) except -1
     ctypedef struct ClassType "PyTypeObject":
         vectorcallfunc tp_vectorcall
+        Py_ssize_t tp_vectorcall_offset
+        unsigned long tp_flags
         PyObject *tp_dict
         setattrofunc tp_setattro
+    enum:
+        VECTORCALL "Py_TPFLAGS_HAVE_VECTORCALL"
+        METHOD_DESCRIPTOR "Py_TPFLAGS_METHOD_DESCRIPTOR"
     ctypedef struct MemberDescriptor "PyMemberDescrObject":
         PyMemberDef *d_member
     ctypedef object (*getter)(PyObject *, void *)
@@ -302,6 +307,12 @@ cdef void serve_by(type cls, vectorcallfunc construct) noexcept:
     """Let calls of a class be served by a function; NULL leaves them to the interpreter again."""
     if _ON:
         (<ClassType *>cls).tp_vectorcall = construct
+
+
+cdef void call_by_vector(type cls, Py_ssize_t offset) noexcept:
+    """Let instances of a class be called by the function that lies at an offset in each."""
+    (<ClassType *>cls).tp_vectorcall_offset = offset
+    (<ClassType *>cls).tp_flags |= VECTORCALL | METHOD_DESCRIPTOR
 
 
 cdef void _enter_name(Layout *layout, PyObject *name, Py_ssize_t field) noexcept:
