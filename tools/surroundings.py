@@ -10,13 +10,14 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-NOBODY = 65534
+USER: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}
 
 # What each is, by name.
 SURROUNDINGS = {
@@ -38,6 +39,19 @@ RUNS = (
 )
 
 
+def for_anyone(python: str) -> tuple[str, str]:
+    """Return an interpreter that any user may run, and where its modules are: root's may be out of reach."""
+    path = os.pathsep.join((str(ROOT / "src"), sysconfig.get_path("purelib")))
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for each in (python, *(os.path.join(folder, name) for folder in os.get_exec_path())):
+        try:
+            if subprocess.run([each, "-c", ""], **USER, capture_output=True, check=False).returncode == 0:
+                return each, path
+        except OSError:
+            continue
+    raise SystemExit(f"no {name} here may be run by a user that is not root")
+
+
 def run(names: tuple[str, ...], workers: str) -> tuple[int, str]:
     """Run the tests in those surroundings; what pytest ended with, and its last line."""
     python, environment, options = sys.executable, {**os.environ}, ["--dist", "loadfile"]
@@ -55,8 +69,9 @@ def run(names: tuple[str, ...], workers: str) -> tuple[int, str]:
                 case ("locale", _, _):
                     environment["LC_ALL"] = "C"
                 case ("user", _, _) if os.getuid() == 0:
-                    started |= {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+                    started |= USER
                     environment["HOME"] = environment["TMPDIR"] = scratch
+                    python, environment["PYTHONPATH"] = for_anyone(python)
                 case ("cache", _, _):
                     options += ["-p", "no:cacheprovider"]
                 case ("path", _, _):

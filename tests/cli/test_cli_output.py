@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from support.command import BUNNY, Run, Terminal
 from support.implementation import wanted
+from support.subprocesses import INTERRUPTIBLE, interrupt
 from support.tiers import few
 
 from amqpcodec.capture import ByteSource
@@ -110,7 +110,7 @@ INTERRUPTED = "amqpcodec: interrupted; lines printed are whole, and files to be 
 @pytest.mark.parametrize("build", wanted())
 def test_lines_appear_while_the_pipe_is_open_and_an_interruption_ends_it(build: str) -> None:
     environment = {**os.environ, "AMQPCODEC_IMPL": build}
-    with _command("decode", "-", stdin=subprocess.PIPE, env=environment) as process:
+    with _command("decode", "-", stdin=subprocess.PIPE, env=environment, **INTERRUPTIBLE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         octets = BUNNY.read_bytes()
@@ -118,7 +118,7 @@ def test_lines_appear_while_the_pipe_is_open_and_an_interruption_ends_it(build: 
             process.stdin.write(octets[start:end])
             process.stdin.flush()
             assert named in process.stdout.readline().decode()
-        process.send_signal(signal.SIGINT)
+        interrupt(process)
         _, err = process.communicate(timeout=20)
     assert (err.decode(), process.returncode) == (INTERRUPTED, 130)
 

@@ -18,11 +18,17 @@ from amqpcodec._generated.index import DIALECTS
 FRAME_KINDS = ("method", "header", "body", "heartbeat", "raw-frame", "tolerate")
 
 
-@pytest.fixture(scope="session", params=tuple(DIALECTS))
+@pytest.fixture(scope="module", params=tuple(DIALECTS))
 def dialect(request: pytest.FixtureRequest) -> str:
     """The name of each dialect in turn: all are in the first tier here."""
     name: str = request.param
     return name
+
+
+@pytest.fixture(scope="module")
+def codec(impl: Implementation, dialect: str) -> ModuleType:
+    """Each dialect's module in each build; other files have one of their own."""
+    return impl.dialect(dialect)
 
 
 def one_frame(codec: ModuleType, vector: dict[str, Any], **options: Any) -> Any:

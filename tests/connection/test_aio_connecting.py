@@ -228,7 +228,7 @@ def test_a_url_may_name_a_unix_socket() -> None:
         finally:
             server.close()
 
-    with TemporaryDirectory() as folder:  # whose name is short: that of a socket may have 104 octets
+    with TemporaryDirectory(dir="/tmp") as folder:  # a name of a socket may have 104 octets, TMPDIR more
         assert asyncio.run(asyncio.wait_for(both(f"{folder}/socket"), 30)) == "open"
 
 
