@@ -64,7 +64,8 @@ def fast_frame(decoder: FrameDecoder) -> Frame | None:
     if decoder._pos == decoder._end and not decoder._queue:
         raise StopIteration
     lock.locked = True
-    payload: Any = None  # until there is something to fill
+    payload: Any
+    begun = False  # reading fields
     try:
         at = decoder._pos
         data = decoder._chunk
@@ -77,27 +78,25 @@ def fast_frame(decoder: FrameDecoder) -> Frame | None:
                 return None
             payload = bytes(data[at + ENVELOPE_SIZE : end])
         elif frame_type == METHOD:
-            cls, fast = decoder._methods.readers[index]
-            payload = _new(cls)
-            if fast(payload, decoder._reader, data, at + 11, end) != end:
-                raise Declined
+            begun = True
+            payload = decoder._methods.read_at(index, decoder._reader, data, at + 11, end)
         elif frame_type == BODY and channel:
             payload = _octets(data, at + ENVELOPE_SIZE, end)
         elif frame_type == HEADER and channel:
-            cls, fast = decoder._properties.readers[index >> 16]
             payload = _new(ContentHeader)
             payload.weight, payload.body_size = _content_size_at(data, at + 9)
             reading = decoder._raw_reading
             if reading is not None:
-                if at + 19 > end:
+                if at + 19 > end or not decoder._properties.has(index >> 16):
                     return None
                 octets = bytes(data[at + 19 : end])
                 offset = decoder._offset + 19
                 payload.properties = reading.keep(octets, index >> 16, offset, channel)
             else:
-                payload.properties = _new(cls)
-                if fast(payload.properties, decoder._reader, data, at + 19, end) != end:
-                    raise Declined
+                begun = True
+                payload.properties = decoder._properties.read_at(
+                    index >> 16, decoder._reader, data, at + 19, end
+                )
         else:
             return None
         frame: Frame = _new(Frame)
@@ -111,7 +110,7 @@ def fast_frame(decoder: FrameDecoder) -> Frame | None:
         return frame
     except DECLINED:
         # Fields that were declined here are for the slow path at once.
-        decoder._reader.fast = payload is None
+        decoder._reader.fast = not begun
         return None
     finally:
         lock.locked = False
@@ -141,21 +140,19 @@ def fast_message(decoder: MessageDecoder) -> Message | Frame | None:
         end = at + ENVELOPE_SIZE + size
         if frame_type != METHOD or size > decoder._size_limit or data[end] != FRAME_END:
             return None
-        cls, fast = decoder._methods.readers[index]
+        methods = decoder._methods
         reader = decoder._reader
         found: Any
-        if cls.spec.content:
+        if methods.classes[index].spec.content:
             found, last = _content(decoder, data, end + 1, channel, index >> 16)
-            method = found.method = _new(cls)
+            found.method = methods.read_at(index, reader, data, at + 11, end)
         elif end >= decoder._end:
             return None
         else:
             reader.fast = False
             found, last = _new(Frame), end
             found.type = METHOD
-            method = found.payload = _new(cls)
-        if fast(method, reader, data, at + 11, end) != end:
-            return None
+            found.payload = methods.read_at(index, reader, data, at + 11, end)
         reader.fast = True
         found.channel = channel
         decoder._pos = last + 1
@@ -201,14 +198,12 @@ def _content(
         raise Declined
     # What is declined from here on is for the slow path at once.
     decoder._reader.fast = False
-    cls, fast = decoder._properties.readers[class_id]
+    properties = decoder._properties
     reading = decoder._raw_reading
     message: Message = _new(Message)
     if reading is None:
-        properties = message.properties = _new(cls)
-        if fast(properties, decoder._reader, data, at + 19, end) != end:
-            raise Declined
-    elif at + 19 > end:
+        message.properties = properties.read_at(class_id, decoder._reader, data, at + 19, end)
+    elif at + 19 > end or not properties.has(class_id):
         raise Declined
     else:
         offset = decoder._offset + at + 19 - decoder._pos
