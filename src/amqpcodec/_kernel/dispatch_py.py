@@ -33,15 +33,17 @@ class Dispatch:
         classes: class by number.
         readers: class and fast path of reading by number. A class with rare fields has none.
         writers: fast path of writing by class.
+        before_content: the numbers of methods that a content follows.
         content_classes: class id by class, of properties and of methods that a content follows.
     """
 
-    __slots__ = ("classes", "content_classes", "readers", "writers")
+    __slots__ = ("before_content", "classes", "content_classes", "readers", "writers")
 
     def __init__(self, classes: Mapping[int, type[Any]]) -> None:
         self.classes = dict(classes)
         self.readers: dict[int, tuple[type[Any], FastRead]] = {}
         self.writers: dict[type[Any], FastWrite] = {}
+        self.before_content = {n for n, cls in classes.items() if getattr(cls.spec, "content", False)}
         self.content_classes = {
             cls: cls.spec.class_id for cls in classes.values() if getattr(cls.spec, "content", True)
         }
@@ -67,7 +69,7 @@ class Dispatch:
     def read_fast(self, index: int, reader: Reader) -> Any:
         """Return an instance read from the payload that the reader is aimed at, or None where `create` and
         `read` must do that: the fast path declines, or nothing is registered."""
-        if not reader.fast:
+        if not reader.fast or reader.offset() < reader.declined:
             return None
         try:
             record = self.read_at(index, reader, reader._data, reader._pos, reader._end)
