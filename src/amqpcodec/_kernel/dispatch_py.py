@@ -7,16 +7,16 @@ from importlib import import_module
 from struct import Struct
 
 from .._typing import TYPE_CHECKING, Any
-from .fast_reader_py import DECLINED
-from .fast_writer_py import DECLINED as DECLINED_VALUES
+from .read_values import DECLINED
 from .values import Declined
 from .wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD
+from .write_values import DECLINED as DECLINED_VALUES
 
 if TYPE_CHECKING:
-    from .fast_reader_py import FastRead, Octets
-    from .fast_writer_py import FastWrite
+    from .read_values import FastRead, Octets
     from .reader_py import Reader
     from .records_py import Record
+    from .write_values import FastWrite
     from .writer_py import Writer, WriterRules
 
 _envelope = Struct(">BHI").pack

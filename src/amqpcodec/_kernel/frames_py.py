@@ -14,7 +14,7 @@ from .wire import BODY, HEADER, METHOD, PROTOCOL_HEADER
 if PURE:
     from struct import Struct
 
-    from .fast_reader_py import DECLINED, part
+    from .read_values import DECLINED, part
     from .values import Declined
     from .wire import ENVELOPE_SIZE, FRAME_END, OVERHEAD
 

@@ -29,7 +29,7 @@ from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_unsigned
 if PURE:
     from struct import Struct
 
-    from .fast_reader_py import DECLINED, part
+    from .read_values import DECLINED, part
     from .values import Declined
     from .wire import FRAME_END
 

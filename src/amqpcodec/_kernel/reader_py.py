@@ -41,9 +41,9 @@ from ..profiles import (
     table_profile,
 )
 from ..types import InlineContent, ReferenceContent, UnreadableTable
-from .fast_reader_py import DECLINED, FastReader, fast_pairs, fast_readers, timestamp
 from .framing import MORE, TOO_LARGE, WHOLE, frame_at, framing_error
 from .rawtable_py import kept_table
+from .read_values import DECLINED, FastReader, fast_pairs, fast_readers, timestamp
 from .values import Declined
 from .wire import ENVELOPE_SIZE, HEADER, PROTOCOL_HEADER
 
