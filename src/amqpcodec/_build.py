@@ -199,7 +199,7 @@ def _compilable(text: str, types: str) -> str:
     """A Python text as Cython is to see it, with the `.pxd` that gives it types."""
     lines = text.splitlines(keepends=True)
     for statement in reversed(list(_left_out(ast.parse(text)))):
-        del lines[statement.lineno - 1 : statement.end_lineno]
+        lines[statement.lineno - 1 : statement.end_lineno] = _instead(lines, statement)
     text = _ABSTRACT.sub(r"\1:", "".join(lines))
     text = _LENT.sub(r'writer.shortstr(cython.cast("_PyObject *", \1)', text)
     for decorators, head in _DECORATED.findall(types):
@@ -216,13 +216,22 @@ def _left_out(tree: ast.Module) -> Iterator[ast.stmt]:
     for holder in holders:
         for node in holder.body:
             match node:
-                case ast.If(test=ast.Name(id="TYPE_CHECKING" | "PURE"), orelse=[]):
+                case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[]) | ast.If(test=ast.Name(id="PURE")):
                     yield node
                 case ast.ImportFrom(level=1, module=module) if module in _ALSO_IN_C:
                     yield node
                 case ast.AnnAssign(value=None) if holder is not tree:
                     # For type checkers; Cython would make it a C attribute.
                     yield node
+
+
+def _instead(lines: list[str], statement: ast.stmt) -> list[str]:
+    """Return the lines that stand under the `else:` of a statement, if it has one, as far left as that."""
+    if not isinstance(statement, ast.If) or not statement.orelse:
+        return []
+    return [
+        line.removeprefix("    ") for line in lines[statement.orelse[0].lineno - 1 : statement.end_lineno]
+    ]
 
 
 def _put(path: Path, text: str) -> bool:

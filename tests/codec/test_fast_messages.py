@@ -99,8 +99,15 @@ def told(value: Any) -> Any:
 
 
 def slowly(decoder: Any, chunks: list[bytes]) -> list[Any]:
+    def through_next(decoder: Any) -> Any:
+        value = decoder._next()
+        if value is None:
+            raise StopIteration
+        return value
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(messages_py, "fast_message", lambda decoder: None)
+        patch.setattr(messages_py.MessageDecoder, "__next__", through_next)
+        patch.setattr(messages_py.MessageDecoder, "_read_fast", lambda decoder: None)
         return seen(decoder, chunks)
 
 

@@ -161,6 +161,37 @@ def test_a_choice_between_two_texts_stays() -> None:
     assert compilable(text) == text
 
 
+def test_of_what_the_builds_do_in_two_ways_the_text_of_the_compiled_one_is_kept() -> None:
+    text = """
+        class A:
+            if PURE:
+
+                def f(self):
+                    return 1
+
+                def g(self):
+                    return 2
+
+            else:
+
+                def f(self):
+                    if self:
+                        return 3
+
+            def h(self):
+                return 4
+        """
+    assert compilable(text) == dedent(
+        """\
+        class A:
+            def f(self):
+                if self:
+                    return 3
+            def h(self):
+                return 4"""
+    )
+
+
 @pytest.mark.parametrize("module", ["wire", "constants", "content_order"])
 def test_numbers_that_the_types_bring_are_not_imported(module: str) -> None:
     text = f"from .{module} import (\n    A,\n    B,\n)\nfrom .other import C\nfrom ..{module} import D"

@@ -32,9 +32,7 @@ EACH = 40
 
 EMPTY_METHOD = b"\x01\0\x01\0\0\0\0\xce"
 # Where a decoder's state is kept; what only reads values comes back to these, whatever ends it.
-KERNEL = tuple(
-    f"amqpcodec._kernel.{name}_py" for name in ("stream", "fast_stream", "frames", "messages", "lock")
-)
+KERNEL = tuple(f"amqpcodec._kernel.{name}_py" for name in ("stream", "frames", "messages", "lock"))
 ARROW = ("amqpcodec.arrow.",)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from struct import Struct
 
-from amqpcodec._kernel.fast_reader_py import timestamp
-from amqpcodec._kernel.fast_writer_py import fast_table, long_octets, seconds
+from amqpcodec._kernel.read_values import timestamp
 from amqpcodec._kernel.values import Declined
+from amqpcodec._kernel.write_values import fast_table, long_octets, seconds
 from amqpcodec._typing import TYPE_CHECKING
 from amqpcodec._generated.rabbitmq_fast_py import (
     read_ConnectionStart, write_ConnectionStart, read_ConnectionStartOk, write_ConnectionStartOk,
@@ -39,7 +39,7 @@ from amqpcodec._generated.rabbitmq_fast_py import (
 )
 
 if TYPE_CHECKING:
-    from amqpcodec._kernel.fast_reader_py import Octets
+    from amqpcodec._kernel.read_values import Octets
     from amqpcodec._kernel.reader_py import Reader
     from amqpcodec._kernel.writer_py import WriterRules
     from amqpcodec._typing import Any

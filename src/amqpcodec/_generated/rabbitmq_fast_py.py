@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from struct import Struct
 
-from amqpcodec._kernel.fast_reader_py import timestamp
-from amqpcodec._kernel.fast_writer_py import fast_table, long_octets, seconds
+from amqpcodec._kernel.read_values import timestamp
 from amqpcodec._kernel.values import Declined
+from amqpcodec._kernel.write_values import fast_table, long_octets, seconds
 from amqpcodec._typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from amqpcodec._kernel.fast_reader_py import Octets
+    from amqpcodec._kernel.read_values import Octets
     from amqpcodec._kernel.reader_py import Reader
     from amqpcodec._kernel.writer_py import WriterRules
     from amqpcodec._typing import Any

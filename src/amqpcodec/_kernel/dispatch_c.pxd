@@ -1,5 +1,8 @@
 cimport cython
-from .fast_writer_c cimport Forms
+
+from cpython.object cimport PyObject
+
+from .fast_writer_c cimport Forms, Kept
 from .slots.makers_c cimport MakerTable
 from .reader_c cimport Reader
 from .records_c cimport Record
@@ -32,6 +35,21 @@ cdef class Dispatch:
     ):
         """Return a whole header frame in one go, or None likewise."""
         return self.forms.header(channel, properties, body_size, weight, limit, rules)
+
+    cdef inline object message(
+        self, object channel, object method, object properties, object body, long long limit, PyObject *rules,
+        PyObject *contents, const Kept *kept
+    ):
+        """Return all frames of a message in one go, or None likewise.
+
+        Args:
+            rules, contents: those of the encoder, and the `Dispatch` of its properties, lent: threads share them.
+            kept: properties that are written as they came; NULL for others.
+        """
+        return self.forms.message(
+            <PyObject *>channel, <PyObject *>method, <PyObject *>properties, <PyObject *>body, limit, rules,
+            <PyObject *>(<Dispatch>contents).forms, kept
+        )
 
     cdef inline int decline(self, object record, Writer writer) except -1:
         """Have the slow path write what `frame` or `header` declined; the fast path shares nothing with it here."""

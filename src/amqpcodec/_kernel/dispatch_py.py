@@ -7,22 +7,23 @@ from importlib import import_module
 from struct import Struct
 
 from .._typing import TYPE_CHECKING, Any
-from .fast_reader_py import DECLINED
-from .fast_writer_py import DECLINED as DECLINED_VALUES
+from .read_values import DECLINED
 from .values import Declined
 from .wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD
+from .write_values import DECLINED as DECLINED_VALUES
 
 if TYPE_CHECKING:
-    from .fast_reader_py import FastRead
-    from .fast_writer_py import FastWrite
+    from .read_values import FastRead, Octets
     from .reader_py import Reader
     from .records_py import Record
+    from .write_values import FastWrite
     from .writer_py import Writer, WriterRules
 
 _envelope = Struct(">BHI").pack
 _size_into = Struct(">I").pack_into
 _header_start = Struct(">BHIHHQ").pack
 _END = bytes((FRAME_END,))
+_new = object.__new__
 
 
 class Dispatch:
@@ -32,15 +33,17 @@ class Dispatch:
         classes: class by number.
         readers: class and fast path of reading by number. A class with rare fields has none.
         writers: fast path of writing by class.
+        before_content: the numbers of methods that a content follows.
         content_classes: class id by class, of properties and of methods that a content follows.
     """
 
-    __slots__ = ("classes", "content_classes", "readers", "writers")
+    __slots__ = ("before_content", "classes", "content_classes", "readers", "writers")
 
     def __init__(self, classes: Mapping[int, type[Any]]) -> None:
         self.classes = dict(classes)
         self.readers: dict[int, tuple[type[Any], FastRead]] = {}
         self.writers: dict[type[Any], FastWrite] = {}
+        self.before_content = {n for n, cls in classes.items() if getattr(cls.spec, "content", False)}
         self.content_classes = {
             cls: cls.spec.class_id for cls in classes.values() if getattr(cls.spec, "content", True)
         }
@@ -61,22 +64,38 @@ class Dispatch:
     def create(self, index: int) -> Any:
         """A new, unfilled instance, or None where nothing is registered."""
         cls = self.classes.get(index)
-        return None if cls is None else object.__new__(cls)
+        return None if cls is None else _new(cls)
 
     def read_fast(self, index: int, reader: Reader) -> Any:
         """Return an instance read from the payload that the reader is aimed at, or None where `create` and
         `read` must do that: the fast path declines, or nothing is registered."""
-        if not reader.fast or index not in self.readers:
+        if not reader.fast or reader.offset() < reader.declined:
             return None
-        cls, read = self.readers[index]
-        record = object.__new__(cls)
-        end = reader._end
         try:
-            if read(record, reader, reader._data, reader._pos, end) != end:
-                return None
+            record = self.read_at(index, reader, reader._data, reader._pos, reader._end)
         except DECLINED:
             return None
-        reader._pos = end
+        reader._pos = reader._end
+        return record
+
+    def read_at(self, index: int, reader: Reader, data: Octets, pos: int, end: int) -> Any:
+        """Return an instance whose fields are data[pos:end].
+
+        Args:
+            index: the number of its class.
+            reader: reads its tables, by its rules.
+            data: the octets; more may follow.
+            pos: where the first field begins.
+            end: where the last field ends.
+
+        Raises:
+            KeyError: no class of that number has a fast path.
+            Declined: or any other of `DECLINED`: it is for the slow path.
+        """
+        cls, read = self.readers[index]
+        record = _new(cls)
+        if read(record, reader, data, pos, end) != end:
+            raise Declined
         return record
 
     def read(self, record: Record, reader: Reader) -> None:
@@ -88,13 +107,22 @@ class Dispatch:
         finally:
             reader.fast = fast
 
+    def put(self, record: Any, out: bytearray, rules: WriterRules) -> None:
+        """Append the octets of an instance.
+
+        Raises:
+            KeyError: its class has no fast path.
+            Declined: or any other of `DECLINED_VALUES`: it is for the slow path, and `out` may have grown.
+        """
+        self.writers[type(record)](record, out, rules)
+
     def write(self, record: Record, writer: Writer) -> None:
         """Write the attributes of an instance: fast path first, then slow path."""
         if writer.fast:
             out = writer._out
             size = len(out)
             try:
-                self.writers[type(record)](record, out, writer._rules)
+                self.put(record, out, writer._rules)
                 return
             except DECLINED_VALUES:
                 del out[size:]
@@ -113,12 +141,11 @@ class Dispatch:
             limit: octets of the largest payload.
             rules: those of the encoder.
         """
-        fast = self.writers.get(type(method))
-        if fast is None or type(channel) is not int or rules.strict:
+        if type(channel) is not int or rules.strict:
             return None
         out = bytearray()
         try:
-            fast(method, out, rules)
+            self.put(method, out, rules)
             size = len(out)
             return _envelope(METHOD, channel, size) + out + _END if size <= limit else None
         except DECLINED_VALUES:
@@ -170,7 +197,7 @@ class Dispatch:
             class_id = self.content_classes[type(method)]
             if kept is not None and kept_class != class_id:
                 return None
-            self.writers[type(method)](method, out, rules)
+            self.put(method, out, rules)
             _end_frame(out, 0, limit)
             contents._put_header(out, channel, properties, class_id, size, limit, rules, kept)
         except DECLINED_VALUES:
@@ -204,7 +231,7 @@ class Dispatch:
                 properties = self.classes[class_id]()
             if self.content_classes[type(properties)] != class_id:
                 raise Declined
-            self.writers[type(properties)](properties, out, rules)
+            self.put(properties, out, rules)
         _end_frame(out, at, limit)
 
     def decline(self, record: Any, writer: Writer) -> None:

@@ -75,9 +75,8 @@ cdef class Encoder:
         """Return all frames of a message in one go, or None where the slow path must write them."""
         cdef PyObject *contents = <PyObject *>self._properties
         cdef Kept kept
-        return self._methods.forms.message(
-            <PyObject *>channel, <PyObject *>method, <PyObject *>properties, <PyObject *>body, limit,
-            <PyObject *>self._rules, <PyObject *>self._properties.forms,
+        return self._methods.message(
+            channel, method, properties, body, limit, <PyObject *>self._rules, contents,
             kept_in(<PyObject *>properties, contents, &kept),
         )
 

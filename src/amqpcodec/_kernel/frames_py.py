@@ -12,13 +12,25 @@ from .stream_py import StreamDecoder
 from .wire import BODY, HEADER, METHOD, PROTOCOL_HEADER
 
 if PURE:
-    from .fast_stream_py import fast_frame
+    from struct import Struct
+
+    from .read_values import DECLINED, part
+    from .values import Declined
+    from .wire import ENVELOPE_SIZE, FRAME_END, OVERHEAD
+
+    _new = object.__new__
+    _envelope_and_ids_at = Struct(">BHII").unpack_from
+    _content_size_at = Struct(">HQ").unpack_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
 
     from _typeshed import ReadableBuffer
+
+    def fast_frame(decoder: FrameDecoder) -> Frame | None:
+        """Return the next frame, or None where it is for the slow path. See frames_c.pxd."""
+
 
 # As objects, which C code would have to make of its constants for every frame.
 _METHOD: Any = METHOD
@@ -93,18 +105,91 @@ class FrameDecoder(StreamDecoder):
         def buffer_updated(self, nbytes: int) -> Iterator[Frame]: ...
         def __iter__(self) -> Iterator[Frame]: ...
 
-    def __next__(self) -> Frame:
-        frame: Any = fast_frame(self)
-        if frame is None:
-            frame = self._next()
-            if frame is None:
-                raise StopIteration
-        return frame  # type: ignore[no-any-return]
-
     if PURE:
 
+        def __next__(self) -> Frame:
+            # An interpreter pays for calls. So this one itself takes a frame that lies whole in the chunk.
+            lock = self._lock
+            if not (lock.locked or self._strict or self._partial is not None or self._error is not None):
+                at, data = self._pos, self._chunk
+                if at == self._end and not self._queue:
+                    raise StopIteration
+                lock.locked = True
+                try:
+                    frame_type, channel, size, index = _envelope_and_ids_at(data, at)
+                    start = at + ENVELOPE_SIZE
+                    end = start + size
+                    if end >= self._end or size > self._size_limit or data[end] != FRAME_END:
+                        raise Declined
+                    after = self._offset + size + OVERHEAD
+                    payload: Any
+                    if self._raw:
+                        if frame_type > BODY or frame_type < METHOD:
+                            raise Declined
+                        payload = data[start:end] if type(data) is bytes else part(data, start, end)
+                    elif frame_type == METHOD:
+                        reader = self._reader
+                        reader.declined = after
+                        payload = self._methods.read_at(index, reader, data, start + 4, end)
+                    elif frame_type == BODY and channel:
+                        payload = data[start:end] if type(data) is bytes else part(data, start, end)
+                    elif frame_type == HEADER and channel:
+                        payload = self._content_header(data, start, end, channel, index >> 16)
+                    else:
+                        raise Declined
+                    frame: Frame = _new(Frame)
+                    frame.type = frame_type
+                    frame.channel = channel
+                    frame.payload = payload
+                    self._pos = end = end + 1
+                    self._offset = after
+                    if end == self._end:
+                        self._drop_chunk()
+                    return frame
+                except DECLINED:
+                    pass  # and nothing has changed
+                finally:
+                    lock.locked = False
+            value: Frame | None = self._next()
+            if value is None:
+                raise StopIteration
+            return value
+
+        def _content_header(
+            self, data: bytes | bytearray, start: int, end: int, channel: int, class_id: int
+        ) -> ContentHeader:
+            """Return the content header data[start:end] of a frame that lies whole in the chunk.
+
+            Raises:
+                Declined: or any other of `DECLINED`: it is for the slow path.
+            """
+            header: ContentHeader = _new(ContentHeader)
+            header.weight, header.body_size = _content_size_at(data, start + 2)
+            start += 12
+            before = self._offset - self._pos
+            reading = self._raw_reading
+            if reading is None:
+                reader = self._reader
+                reader.declined = before + end
+                header.properties = self._properties.read_at(class_id, reader, data, start, end)
+            elif start > end or not self._properties.has(class_id):
+                raise Declined
+            else:
+                header.properties = reading.keep(bytes(data[start:end]), class_id, before + start, channel)
+            return header
+
         def _read_fast(self) -> Frame | None:
-            """Return None: here the fast path is a step before this one."""
+            """Return None: `__next__` went before."""
+
+    else:
+
+        def __next__(self) -> Frame:
+            frame: Any = fast_frame(self)
+            if frame is None:
+                frame = self._next()
+                if frame is None:
+                    raise StopIteration
+            return frame  # type: ignore[no-any-return]
 
     def _read(self) -> Any:
         if self._raw:

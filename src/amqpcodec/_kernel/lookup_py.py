@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from .. import profiles as kinds
 from .._typing import Any
 from ..limits import DEFAULT_LIMITS, Limits
-from .fast_reader_py import DECLINED, FastReader, _long, fast_readers
+from .read_values import DECLINED, FastReader, _long, fast_readers
 from .values import Declined
 
 FOUND_NONE: tuple[Any, ...] = ()

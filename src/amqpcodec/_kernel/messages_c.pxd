@@ -69,10 +69,6 @@ cdef class MessageDecoder(StreamDecoder):
             self._size_limit, self._whole_limit, self._body_limit,
         )
 
-    cdef inline Message _whole(self, int channel, Record method):
-        """Return None: `_read_fast` went before."""
-        return None
-
 
 cdef inline Message fast_message(MessageDecoder decoder):
     """Return the next message, or None where it is for the slow path, and has changed nothing then."""

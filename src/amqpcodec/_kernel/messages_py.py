@@ -27,13 +27,26 @@ from .stream_py import StreamDecoder
 from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_unsigned
 
 if PURE:
-    from .fast_stream_py import fast_message
+    from struct import Struct
+
+    from .read_values import DECLINED, part
+    from .values import Declined
+    from .wire import FRAME_END
+
+    _new = object.__new__
+    _envelope_at = Struct(">BHI").unpack_from
+    _envelope_and_ids_at = Struct(">BHII").unpack_from
+    _ids_at = Struct(">I").unpack_from
+    _header_at = Struct(">BHIHHQ").unpack_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
 
     from _typeshed import ReadableBuffer
+
+    def fast_message(decoder: MessageDecoder) -> Message | None:
+        """Return the next message, or None where it is for the slow path. See messages_c.pxd."""
 
 
 class Content:
@@ -110,7 +123,7 @@ class MessageDecoder(StreamDecoder):
         self._join = body == "bytes"
         self._body_limit = limits.body_size
         self._open_limit = limits.open_messages
-        self._whole_limit = MAX_LIMIT  # octets of the largest header frame that `_whole` takes
+        self._whole_limit = MAX_LIMIT  # octets of the largest header frame that the fast path takes
 
     def _forget(self) -> None:
         """Open messages are forgotten as well."""
@@ -120,13 +133,59 @@ class MessageDecoder(StreamDecoder):
         self._open: dict[int, Content] = {}
         self._spare: Content | None = None  # done with, to be used again
 
-    def __next__(self) -> Message | Frame:
-        value: Any = fast_message(self)
-        if value is None:
-            value = self._next()
+    if PURE:
+
+        def __next__(self) -> Message | Frame:
+            # As that of `FrameDecoder`: a whole message or a method on its own, where no content is open.
+            lock = self._lock
+            if not (
+                lock.locked or self._strict or self._partial is not None or self._error is not None
+                or self._current is not None or self._open or self._deferred is not None or not self._join
+            ):  # fmt: skip
+                at, data = self._pos, self._chunk
+                if at == self._end and not self._queue:
+                    raise StopIteration
+                lock.locked = True
+                try:
+                    frame_type, channel, size, index = _envelope_and_ids_at(data, at)
+                    end = at + ENVELOPE_SIZE + size
+                    if frame_type != METHOD or size > self._size_limit:
+                        raise Declined
+                    if end >= self._end or data[end] != FRAME_END:
+                        raise Declined
+                    found: Any
+                    if index in self._methods.before_content:
+                        found, end = self._whole(data, at, end, channel, index)
+                    else:
+                        reader = self._reader
+                        reader.declined = self._offset + size + OVERHEAD
+                        found = _new(Frame)
+                        found.type = METHOD
+                        found.channel = channel
+                        found.payload = self._methods.read_at(index, reader, data, at + 11, end)
+                    self._pos = end = end + 1
+                    self._offset += end - at
+                    if end == self._end:
+                        self._drop_chunk()
+                    return found  # type: ignore[no-any-return]  # one of the two
+                except DECLINED:
+                    pass  # and nothing has changed
+                finally:
+                    lock.locked = False
+            value: Message | Frame | None = self._next()
             if value is None:
                 raise StopIteration
-        return value  # type: ignore[no-any-return]
+            return value
+
+    else:
+
+        def __next__(self) -> Message | Frame:
+            value: Any = fast_message(self)
+            if value is None:
+                value = self._next()
+                if value is None:
+                    raise StopIteration
+            return value  # type: ignore[no-any-return]
 
     def _read(self) -> Any:
         frame_type = self._reader.frame_type
@@ -145,11 +204,81 @@ class MessageDecoder(StreamDecoder):
     if PURE:
 
         def _read_fast(self) -> Message | None:
-            """Return None: here `_whole` is fast enough."""
+            """Return the whole message that begins with the method that the reader is aimed at, or None where
+            the slow path must read it. No content is open."""
+            reader, data, after = self._reader, self._chunk, self._pos
+            at = after - reader.frame_size
+            # A frame that began in an earlier chunk has more octets than were taken of this one.
+            if at < 0 or self._strict or self._offset <= reader.declined:
+                return None
+            try:
+                index = _ids_at(data, at + ENVELOPE_SIZE)[0]
+                if index not in self._methods.before_content:
+                    return None
+                message, end = self._whole(data, at, after - 1, reader.channel, index)
+            except DECLINED:
+                return None
+            reader.passed = end + 1 - after
+            return message
+
+        def _whole(
+            self, data: bytes | bytearray, at: int, end: int, channel: int, index: int
+        ) -> tuple[Message, int]:
+            """Return the message of a method, and where the octet is that ends its last frame. Its content
+            header, and its body in one frame, lie whole right behind the method.
+
+            Args:
+                data: octets, of which some may be none of the stream.
+                at, end: where the frame of the method begins, and the octet that ends it.
+                channel: the channel of the method.
+                index: its class id and method id.
+
+            Raises:
+                Declined: or any other of `DECLINED`: it is for the slow path.
+            """
+            frame_type, header_channel, size, class_id, _, body_size = _header_at(data, end + 1)
+            start = end + 20  # of the properties
+            last = end + 8 + size
+            if frame_type != HEADER or header_channel != channel or not channel or class_id != index >> 16:
+                raise Declined
+            if size > self._size_limit or size + OVERHEAD > self._whole_limit or data[last] != FRAME_END:
+                raise Declined
+            header_end = last
+            body = b""
+            if body_size:
+                if _envelope_at(data, last + 1) != (BODY, channel, body_size):
+                    raise Declined
+                if body_size > self._body_limit or body_size > self._size_limit:
+                    raise Declined
+                body_start = last + 1 + ENVELOPE_SIZE
+                last = body_start + body_size
+                if data[last] != FRAME_END:
+                    raise Declined
+                body = data[body_start:last] if type(data) is bytes else part(data, body_start, last)
+            if last >= self._end:
+                raise Declined
+            reader, reading = self._reader, self._raw_reading
+            message: Message = _new(Message)
+            try:
+                if reading is None:
+                    message.properties = self._properties.read_at(class_id, reader, data, start, header_end)
+                elif start > header_end or not self._properties.has(class_id):
+                    raise Declined
+                else:
+                    octets, offset = bytes(data[start:header_end]), self._offset + start - self._pos
+                    message.properties = reading.keep(octets, class_id, offset, channel)
+                message.method = self._methods.read_at(index, reader, data, at + 11, end)
+            except DECLINED:
+                reader.declined = self._offset + last - self._pos
+                raise
+            message.channel = channel
+            message.body = body
+            message.complete = True
+            return message, last
 
     def _passed(self, message: Message) -> Message | None:
         """Go on behind a whole message, at whose method the reader is; None if it is discarded."""
-        reader: Any = self._reader  # the one of the compiled build says what was passed
+        reader = self._reader
         method = message.method
         if self._strict:
             self._record = method
@@ -214,10 +343,6 @@ class MessageDecoder(StreamDecoder):
         frame = None
         if method._has_content():
             discarded = self._judge(channel, method)
-            if cut_off is None and not discarded:
-                message = self._whole(channel, method)
-                if message is not None:
-                    return message
             self._begin(channel, method, discarded)
         else:
             frame = self._frame(METHOD, channel, method)
@@ -225,46 +350,6 @@ class MessageDecoder(StreamDecoder):
             return frame
         self._deferred = frame
         return self._message(cut_off, self._body_of(cut_off), False)
-
-    if PURE:
-
-        def _whole(self, channel: int, method: Any) -> Message | None:
-            """Return the message of a method; None if its header and one body frame do not follow whole.
-
-            A fast path: it declines what lies otherwise, or is out of order or too large, and has
-            then changed nothing. With no content open, it can leave errors in properties to the slow path's
-            function.
-            """
-            if self._current is not None or self._open or not self._join or channel == 0:
-                return None
-            reader, chunk, at, end = self._reader, self._chunk, self._pos, self._end
-            header = reader.following(HEADER, chunk, at, end, self._size_limit)
-            if not OVERHEAD + 12 <= header <= self._whole_limit:
-                return None
-            offset = self._offset + ENVELOPE_SIZE
-            reader.aim(at + ENVELOPE_SIZE, at + header - 1, offset)
-            class_id = reader.content_head()
-            same_class = class_id == method._class_id()
-            if judge_header(BEFORE_HEADER, same_class, reader.body_size, self._body_limit) != IN_ORDER:
-                return None
-            left = reader.body_size
-            size = 0
-            if left != 0:
-                size = reader.following(BODY, chunk, at + header, end, self._size_limit)
-                if size == 0 or left != size - OVERHEAD:
-                    return None
-            reader.frame_type = HEADER
-            at += header
-            self._pos = at
-            self._offset += header
-            properties = self._read_fields(class_id)
-            body = b""
-            if size != 0:
-                reader.aim(at + ENVELOPE_SIZE, at + size - 1, offset + header)
-                body = reader.rest()
-                self._pos = at + size
-                self._offset += size
-            return new_message(channel, method, properties, body)
 
     def _header(self) -> Any:
         """A content header fills in the properties; without a body it ends the content."""

@@ -8,12 +8,12 @@ from struct import Struct, pack
 
 from .._typing import TYPE_CHECKING, Any
 from ..errors import EncodeError
-from .fast_writer_py import DECLINED, fast_table, long_octets, seconds
 from .lock_py import Lock
 from .rawtable_py import RawTable
 from .slots.constructors_py import describe
 from .values import Declined, named
 from .wire import BODY, FRAME_END, HEADER, METHOD, OVERHEAD
+from .write_values import DECLINED, fast_table, long_octets, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -41,9 +41,9 @@ from ..profiles import (
     table_profile,
 )
 from ..types import InlineContent, ReferenceContent, UnreadableTable
-from .fast_reader_py import DECLINED, FastReader, fast_pairs, fast_readers, timestamp
 from .framing import MORE, TOO_LARGE, WHOLE, frame_at, framing_error
 from .rawtable_py import kept_table
+from .read_values import DECLINED, FastReader, fast_pairs, fast_readers, timestamp
 from .values import Declined
 from .wire import ENVELOPE_SIZE, HEADER, PROTOCOL_HEADER
 
@@ -112,12 +112,14 @@ class Reader:
         "_start",
         "body_size",
         "channel",
+        "declined",
         "fast",
         "frame_size",
         "frame_type",
         "header_limit",
         "header_limit_name",
         "limit_name",
+        "passed",
         "strict",
         "weight",
     )
@@ -129,6 +131,8 @@ class Reader:
         self._data: bytes | bytearray = b""
         self._start = self._pos = self._end = self._base = 0
         self._entries = 0
+        self.declined = 0  # octets of the stream up to where the fast path has tried last
+        self.passed = 0  # octets of the frames that a fast path took behind that of the method
         self.frame_size = 0
         self.frame_type = 0
         self.channel = 0
@@ -142,6 +146,7 @@ class Reader:
     def attach(self, data: bytes | bytearray) -> None:
         """Take the octets that the next calls speak of; of a bytearray, its size must not change."""
         self._data = data
+        self.declined = 0
 
     def aim(self, start: int, end: int, offset: int) -> None:
         """Stand on data[start:end]; `offset` is where data[start] lies in the stream."""
@@ -188,15 +193,6 @@ class Reader:
             self._end = at + size - 1
             self._base = offset - at
         return True
-
-    def following(self, frame_type: int, data: bytes | bytearray, at: int, end: int, size_limit: int) -> int:
-        """Octets of the frame at data[at:end], if it is whole, of this type, and on the channel of the frame
-        that was entered last; else 0. Only `aim` goes there."""
-        self._data = data
-        status, size = frame_at(data, at, end, 1 << frame_type, size_limit, False)
-        if status != WHOLE or _TYPE_AND_CHANNEL.unpack_from(data, at)[1] != self.channel:
-            return 0
-        return size
 
     def method_index(self) -> int:
         """Class and method id as one number; the caller has seen that four octets are left."""

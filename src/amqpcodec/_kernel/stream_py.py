@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from sys import exc_info
 
 from .._generated.codes import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR
-from .._typing import PURE, TYPE_CHECKING, Any, ClassVar
+from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import DecodeError, DecoderInUseError
 from ..limits import MAX_LIMIT, Limits
 from ..profiles import table_profile
@@ -22,9 +22,6 @@ from .rawproperties_py import PropertiesReading, RawProperties
 from .reader_py import ReaderRules
 from .records_py import Frame, Heartbeat, OpaquePayload, ProtocolHeader
 from .wire import HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
-
-if PURE:
-    from .fast_stream_py import fast_advance
 
 if TYPE_CHECKING:
     from .dialect_py import Dialect
@@ -424,10 +421,6 @@ class StreamDecoder:
                 self._set_aside()
             if not self._next_chunk():
                 return False
-
-    if PURE:
-        _slow_advance = _advance
-        _advance = fast_advance  # type: ignore[assignment]
 
     def _next_chunk(self) -> bool:
         """Go on to the chunk after the one that is used up, if there is one."""

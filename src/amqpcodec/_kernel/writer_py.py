@@ -42,7 +42,6 @@ from ..profiles import (
     table_profile,
 )
 from ..types import FieldValue, InlineContent, ReferenceContent, UnreadableTable
-from .fast_writer_py import DECLINED, fast_table, fast_writers
 from .rawtable_py import RawTable
 from .slots.sharing_py import share
 from .values import (
@@ -58,6 +57,7 @@ from .values import (
     utf8,
 )
 from .wire import MAX_PAYLOAD, OVERHEAD
+from .write_values import DECLINED, fast_table, fast_writers
 
 _ENVELOPE = Struct(">BHI")
 _IDS = Struct(">HH")

@@ -64,6 +64,12 @@ def timestamp(seconds: int) -> datetime | int:
     return _EPOCH + timedelta(seconds=seconds) if seconds <= _LAST_SECOND else seconds
 
 
+def part(data: Octets, start: int, end: int) -> bytes:
+    """Return octets of what is no `bytes`, copied once."""
+    with memoryview(data) as view:
+        return bytes(view[start:end])
+
+
 def fast_pairs(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> dict[str, Any]:
     """The entries of a table, which are data[pos:end].
 
