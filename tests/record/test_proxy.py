@@ -52,7 +52,20 @@ async def served(handler: Handler, **options: Any) -> AsyncIterator[str]:
         yield f"amqp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-async def test_octets_pass_as_they_are_both_ways(tmp_path: Path) -> None:
+@pytest.fixture(params=["as here", "3.11.2"])
+def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asyncio, also as in CPython 3.11.2: it begins to read after `connection_made`, paused or not."""
+    if request.param == "3.11.2":
+        from asyncio.selector_events import _SelectorTransport
+
+        def add(self: Any, fd: int, callback: Any, *arguments: Any) -> None:
+            if not self._closing:
+                self._loop._add_reader(fd, callback, *arguments)
+
+        monkeypatch.setattr(_SelectorTransport, "_add_reader", add)
+
+
+async def test_octets_pass_as_they_are_both_ways(tmp_path: Path, reading: None) -> None:
     source = random.Random(7)
     sent, answered = source.randbytes(3_000_000), source.randbytes(2_000_000)
 
