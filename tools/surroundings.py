@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +40,15 @@ RUNS = (
 )
 
 
-def for_anyone(python: str) -> tuple[str, str]:
-    """Return an interpreter that any user may run, and where its modules are: root's may be out of reach."""
-    path = os.pathsep.join((str(ROOT / "src"), sysconfig.get_path("purelib")))
+def for_anyone(folder: Path) -> str:
+    """Return an interpreter that any user may run, with what this one has: root's may be out of reach."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    for each in (python, *(os.path.join(folder, name) for folder in os.get_exec_path())):
-        try:
-            if subprocess.run([each, "-c", ""], **USER, capture_output=True, check=False).returncode == 0:
-                return each, path
-        except OSError:
-            continue
+    for each in (sys.executable, *(os.path.join(place, name) for place in os.get_exec_path())):
+        with suppress(OSError, subprocess.CalledProcessError):
+            subprocess.run([each, "-m", "venv", "--without-pip", folder], **USER, check=True)
+            modules = f"{ROOT / 'src'}\n{sysconfig.get_path('purelib')}\n"
+            next(folder.glob("lib/*/site-packages"), folder).joinpath("all.pth").write_text(modules, "utf-8")
+            return str(folder / "bin" / "python")
     raise SystemExit(f"no {name} here may be run by a user that is not root")
 
 
@@ -71,7 +71,7 @@ def run(names: tuple[str, ...], workers: str) -> tuple[int, str]:
                 case ("user", _, _) if os.getuid() == 0:
                     started |= USER
                     environment["HOME"] = environment["TMPDIR"] = scratch
-                    python, environment["PYTHONPATH"] = for_anyone(python)
+                    python = for_anyone(Path(scratch, "venv"))
                 case ("cache", _, _):
                     options += ["-p", "no:cacheprovider"]
                 case ("path", _, _):

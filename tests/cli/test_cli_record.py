@@ -17,7 +17,7 @@ from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import Client
 from amqpcodec.capture import CapturedFrame, read_frames
 from amqpcodec.cli import main, record
-from amqpcodec.record import Proxy, Recorder
+from amqpcodec.record import Proxy, Recorder, RecorderStats
 from amqpcodec.testing import running_broker
 
 
@@ -133,3 +133,14 @@ def test_a_second_signal_does_not_cut_off_what_is_still_written(tmp_path: Path) 
     assert len(handlers) == 1
     assert handlers[0] is not before
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(("files", "said"), [(1, ""), (2, ", 2 files")])
+def test_files_are_counted_where_there_are_several(
+    files: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = RecorderStats(
+        connections=1, recorded=9, missing=0, left_out=0, missing_connections=0, files=files, error=""
+    )
+    record._report("t.pcap", done)
+    assert capsys.readouterr() == (f"t.pcap: 1 connection, 9 bytes recorded{said}\n", "")

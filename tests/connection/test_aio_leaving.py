@@ -15,7 +15,7 @@ import pytest
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import AmqpStream, Client, connect, stream
-from amqpcodec.connection import ClientLogin, ConnectionLimits
+from amqpcodec.connection import ClientLogin, Connection, ConnectionLimits
 from amqpcodec.errors import ConnectionLostError
 from amqpcodec.reply_errors import AmqpAccessRefused
 from amqpcodec.testing import Broker, certificate, faults, running_broker
@@ -263,3 +263,30 @@ def test_a_broker_leaves_no_transport_of_clients_that_are_there(tls: bool) -> No
         reader.close()
 
     assert f"laddr=('127.0.0.1', {port})" not in left_behind(run)
+
+
+def test_leaving_is_no_error_where_the_peer_reads_what_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asyncio closes its transport as it has written all, and has no loop to cut it off with then."""
+    monkeypatch.setattr(stream, "GONE_SECONDS", TOO_LONG)
+
+    async def talk() -> int:
+        loop, may_read = asyncio.get_running_loop(), asyncio.Event()
+
+        async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await may_read.wait()
+            await reader.read(-1)
+            writer.close()
+
+        async with await asyncio.start_server(slow, "127.0.0.1", 0) as server:
+            made = AmqpStream(Connection("client", clock=loop.time), ClientLogin("guest", "guest"))
+            transport, _ = await loop.create_connection(lambda: made, *server.sockets[0].getsockname())
+            transport.write(bytes(20_000_000))
+            waiting = transport.get_write_buffer_size()
+            leaving = asyncio.ensure_future(made.leave())
+            await asyncio.sleep(0)
+            may_read.set()
+            await leaving
+            await asyncio.sleep(0)  # the server goes on to the end of the stream
+            return waiting
+
+    assert asyncio.run(asyncio.wait_for(talk(), TOO_LONG)) > 0

@@ -379,7 +379,8 @@ class AmqpStream(asyncio.BufferedProtocol):
                 async with asyncio.timeout(GONE_SECONDS):
                     await self._gone.wait()
         finally:
-            self._transport.abort()
+            if not self._gone.is_set():  # asyncio cannot cut off what it has closed once all was written
+                self._transport.abort()
         await self._gone.wait()
 
 

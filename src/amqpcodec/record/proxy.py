@@ -270,6 +270,13 @@ class _Side(asyncio.BufferedProtocol):
         self.transport = transport
         self.peer = transport.get_extra_info("peername")
         self._link.made(self)
+        asyncio.get_running_loop().call_soon(self._hold_again)
+
+    def _hold_again(self) -> None:
+        """Pause once more: asyncio of CPython 3.11.2 reads after `connection_made`, paused or not."""
+        if self._holds and not self.is_lost:
+            self.transport.resume_reading()
+            self.transport.pause_reading()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return where to receive into."""

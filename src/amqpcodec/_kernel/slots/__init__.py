@@ -18,4 +18,4 @@ def _choose() -> bool:
 
 
 ON = _choose()
-"""Whether slots are overwritten: decided once, before the first class is made."""
+"""Slots are overwritten: decided once, before the first class is made."""
