@@ -17,7 +17,7 @@ from support.implementation import Implementation, left_out, wanted
 from support.tiers import Clock, check_reasons, of_dialects
 
 from amqpcodec import IMPL
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 
 # A seed: files of tests are then run in an order of its own, to see whether one leans on another.
 ORDER = "AMQPCODEC_TESTS_ORDER"

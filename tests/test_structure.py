@@ -58,7 +58,8 @@ class Package:
         if path.suffix != ".py" or not path.stem.endswith("_py"):
             return path.suffix == ".py" or build == "c"
         compiled = path.with_name(f"{path.stem.removesuffix('_py')}_c.pxd")
-        return build == "py" or (compiled.exists() and not compiled.with_suffix(".pyx").exists())
+        is_compiled = compiled.exists() or path.parent.name == "_generated"  # whose types are derived
+        return build == "py" or (is_compiled and not compiled.with_suffix(".pyx").exists())
 
     def graph(self, build: str) -> dict[str, set[str]]:
         """Return the rooms that each room imports in a build."""

@@ -11,7 +11,7 @@ from types import ModuleType
 
 from . import _backend
 from ._backend import IMPL
-from ._generated.index import DIALECTS
+from ._protocol.index import DIALECTS
 from ._records import asdict, replace
 from ._typing import TYPE_CHECKING
 from ._version import __version__

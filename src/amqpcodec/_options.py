@@ -17,7 +17,7 @@ from textwrap import wrap
 from types import ModuleType
 from typing import Any, TypeVar, get_args
 
-from ._generated.index import DIALECTS
+from ._protocol.index import DIALECTS
 from .limits import MAX_LIMIT
 
 AUTO = "auto"  # the dialect that connections and streams show themselves

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ._generated.codes import COMMAND_INVALID, REPLY_NAMES, SOFT, SYNTAX_ERROR
+from ._protocol.codes import COMMAND_INVALID, REPLY_NAMES, SOFT, SYNTAX_ERROR
 from ._typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 
 import amqpcodec
 from amqpcodec import profiles
-from amqpcodec._generated import codes
 from amqpcodec._kernel import content_order, fields, foreign, framing, read_values, wire
+from amqpcodec._protocol import codes
 from amqpcodec.connection import constants
 
 PACKAGE = Path(amqpcodec.__file__).parent
@@ -37,7 +37,8 @@ STATED_TWICE = {
     "connection/constants.pxd": constants,
 }
 # The work of the Python text beside them, in C: their numbers are sizes of what only C has.
-WORK = {"_kernel/read_values.pxd", "_kernel/write_values.pxd"}
+WORK = {"_kernel/read_values.pxd", "_kernel/write_values.pxd", "connection/tuples.pxd"}
+GENERATED = {"_generated", "_protocol"}
 
 
 @pytest.mark.parametrize("name", STATED_TWICE)
@@ -54,7 +55,7 @@ def test_every_text_of_numbers_beside_a_python_text_is_compared() -> None:
     beside = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.pxd")
-        if path.with_suffix(".py").exists() and "_generated" not in path.parts
+        if path.with_suffix(".py").exists() and not GENERATED & set(path.parts)
     }
     assert beside | {"_kernel/kinds.pxd"} == set(STATED_TWICE) | WORK
 
@@ -79,6 +80,6 @@ def test_reply_codes_and_numbers_of_frames_are_written_in_their_own_texts_alone(
     stated = re.compile(rf"^ *_?(?:{'|'.join(sorted(OWNED))})\b(?:: \w+)? = \d", re.MULTILINE)
     owners = {PACKAGE / "_kernel/wire.py", PACKAGE / "_kernel/wire.pxd"}
     for path in {*PACKAGE.rglob("*.p[xy][dx]"), *PACKAGE.rglob("*.py")} - owners:
-        if "_generated" not in path.parts:
+        if not GENERATED & set(path.parts):
             assert stated.findall(path.read_text(encoding="utf-8")) == [], path
     assert stated.findall("    HEADER = 0\nNOT_ALLOWED = 530") == ["    HEADER = 0", "NOT_ALLOWED = 5"]

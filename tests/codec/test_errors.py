@@ -21,7 +21,7 @@ from amqpcodec import (
     errors,
     reply_errors,
 )
-from amqpcodec._generated import codes
+from amqpcodec._protocol import codes
 from amqpcodec.aio import ReturnedError
 
 OWN_CODES = {name: value for name, value in vars(codes).items() if name.isupper() and type(value) is int}

@@ -18,7 +18,7 @@ from support.implementation import Implementation, method_class
 from support.outcomes import decoding, describe, drain, encoding
 
 from amqpcodec import DecodeError, EncodeError, FieldValue, InlineContent, Limits
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 from amqpcodec._kernel import frames_py, messages_py, reader_py, stream_py, writer_py
 
 SEED = 4711

@@ -13,7 +13,7 @@ from support.outcomes import describe, drain, octet_by_octet
 from support.vectors import arguments, decoded, encodable, octets
 
 from amqpcodec import DecodeError, EncodeError
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 
 FRAME_KINDS = ("method", "header", "body", "heartbeat", "raw-frame", "tolerate")
 

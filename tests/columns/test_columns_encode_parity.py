@@ -15,7 +15,7 @@ import amqpcodec
 from amqpcodec import _backend
 from amqpcodec._columns.buffers_py import Batch, Filled
 from amqpcodec._columns.schemas import Column, table_columns
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 from amqpcodec.arrow.arrays import arrow_type, memory_of
 
 pytestmark = pytest.mark.skipif(len(wanted()) < 2, reason="one build has nothing to be compared with")

@@ -15,7 +15,7 @@ from support.peers import Peer, columns_of, damaged
 
 import amqpcodec
 from amqpcodec._columns.schemas import STREAM_TABLES
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 from amqpcodec.capture import Close, Connection, Data, Endpoint, Event, Gap
 
 pytestmark = pytest.mark.skipif(len(wanted()) < 2, reason="one build has nothing to be compared with")

@@ -14,7 +14,7 @@ from support.peers import Peer, columns_of, damaged
 
 import amqpcodec
 from amqpcodec import DecodeError, DecoderInUseError, EncodeError, arrow, rabbitmq
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 
 ACK = rabbitmq.encode_method(1, rabbitmq.Basic.Ack(7))
 LOGIN = rabbitmq.encode_method(0, rabbitmq.Connection.StartOk({}, "PLAIN", b"\0me\0secret", "en_US"))

@@ -23,7 +23,7 @@ from amqpcodec._columns.origins import NO_TIME
 from amqpcodec._columns.requests import request
 from amqpcodec._columns.steps import REQUEST, step_of
 from amqpcodec._columns.trace import TRACERS
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 from amqpcodec.capture import Connection
 from amqpcodec.capture.dialects import module
 

@@ -20,7 +20,7 @@ from support.implementation import wanted
 
 from amqpcodec import DecodeError, EncodeError, _backend, arrow
 from amqpcodec._columns import buffers_py
-from amqpcodec._generated import wire_types
+from amqpcodec._protocol import wire_types
 from amqpcodec._kernel import reader_py, writer_py
 
 SOURCE = Path(__file__).resolve().parent.parent.parent / "src" / "amqpcodec"

@@ -21,7 +21,7 @@ from support.outcomes import decoding, describe
 from support.tiers import of_dialects
 from support.vectors import arguments, decoded
 
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 
 Both = tuple[Implementation, Implementation]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from amqpcodec import IMPL, _backend
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from amqpcodec import _backend
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 
 VARIABLE = "AMQPCODEC_TEST_IMPLS"
 

@@ -16,7 +16,7 @@ from support.outcomes import describe, drain
 from support.tiers import of_dialects
 
 from amqpcodec import Message, amqp08, amqp09, rabbitmq
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 from amqpcodec.testing import strategies
 
 few = settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -34,17 +34,18 @@ _OF_WIRE_TYPES = f"{MARKER} from tools/codecgen/wire_types.py; do not edit.\n"
 def render_project(dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]:
     """Every generated file of this repository: text by path relative to its root."""
     sources = sorted({source for dialect in dialects for source in dialect.sources}, key=lambda s: s.path)
-    generated = f"{_PACKAGE}/_generated"
+    generated, protocol = f"{_PACKAGE}/_generated", f"{_PACKAGE}/_protocol"
     files = {
         f"{generated}/__init__.py": f'{header(sources)}"""Files that tools/gen_codec.py writes."""\n',
-        f"{generated}/codes.py": header(sources) + render_codes(dialects),
+        f"{protocol}/__init__.py": f'{header(sources)}"""Tables of the protocol, which the kernel builds on."""\n',
+        f"{protocol}/codes.py": header(sources) + render_codes(dialects),
         f"{generated}/contents.pxd": header(sources) + render_contents(dialects),
         f"{generated}/content_writers.pxd": header(sources) + render_content_writers(dialects),
         f"{generated}/layouts.pxd": header(sources) + render_layouts(dialects),
         f"{generated}/reply_codes.py": header(sources) + render_reply_codes(dialects),
-        f"{generated}/index.py": header(sources) + render_index(dialects),
-        f"{generated}/wire_types.py": _OF_WIRE_TYPES + render_python(),
-        f"{generated}/wire_types.pxd": _OF_WIRE_TYPES + render_c(),
+        f"{protocol}/index.py": header(sources) + render_index(dialects),
+        f"{protocol}/wire_types.py": _OF_WIRE_TYPES + render_python(),
+        f"{protocol}/wire_types.pxd": _OF_WIRE_TYPES + render_c(),
     }
     by_module = {dialect.module: dialect for dialect in dialects}
     for dialect in dialects:

@@ -12,7 +12,7 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
 
-from .._generated.wire_types cimport (
+from .._protocol.wire_types cimport (
     BIT, CONTENT, LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP,
 )
 from .._kernel.kinds cimport LONGSTR as LONGSTR_VALUE
@@ -26,7 +26,7 @@ from .buffers_c cimport (
 )
 from .text_c cimport MOST_OCTETS, Keys, add_key, are_entries, behind_value, put_value
 
-from .._generated.wire_types import NUMBERS
+from .._protocol.wire_types import NUMBERS
 from .rows import ANSWERS
 from .steps import step_of
 from .trace import TRACERS, trace_of

@@ -5,7 +5,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from .._generated.wire_types cimport LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
+from .._protocol.wire_types cimport LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
 from .._kernel.civil cimport LAST_SECOND
 from .._kernel.octets cimport is_ascii, put16, put32, put64
 from .._kernel.wire cimport ENVELOPE_SIZE, FRAME_END

@@ -15,14 +15,14 @@ from libc.string cimport memcmp, memcpy
 
 from array import array
 
-from .._generated.wire_types cimport BIT, TABLE
+from .._protocol.wire_types cimport BIT, TABLE
 from .._kernel.octets cimport put16, put64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, MAX_PAYLOAD, METHOD, OVERHEAD
 from .buffers_c cimport (
     Octets, View, append, cell_at, free_view, is_given, is_true, look_at, number_at, octets_in,
 )
 
-from .._generated.wire_types import NUMBERS
+from .._protocol.wire_types import NUMBERS
 from .encode_py import Encoded
 from .encode_py import MessageEncoder as RowEncoder
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from amqpcodec._generated.wire_types import COLUMN_KINDS
+from amqpcodec._protocol.wire_types import COLUMN_KINDS
 from amqpcodec._nearest import nearest_hint
 from amqpcodec.capture.dialects import module
 from amqpcodec.options import STREAM_TABLES, TABLES

@@ -7,7 +7,7 @@ same words. content_order.pxd has the stages and verdicts in C, to be inlined; t
 
 from __future__ import annotations
 
-from .._generated.codes import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR
+from .._protocol.codes import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR
 from .._typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from .._generated.codes import FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME
+from .._protocol.codes import FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME
 from .._typing import TYPE_CHECKING
 from ..profiles import table_profile
 from .dispatch_py import Dispatch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._generated.codes import FRAME_ERROR
+from .._protocol.codes import FRAME_ERROR
 from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import DecodeError
 from ..limits import DEFAULT_LIMITS, Limits, checked_limits

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from .._generated.codes import FRAME_ERROR
+from .._protocol.codes import FRAME_ERROR
 from .._typing import TYPE_CHECKING
 from ..errors import DecodeError
 from .foreign import OPENING, foreign_protocol

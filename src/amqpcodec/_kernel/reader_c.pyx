@@ -21,7 +21,7 @@ from libc.string cimport memchr, memcpy, memset
 
 from decimal import Decimal
 
-from .._generated.codes import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR
+from .._protocol.codes import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR
 from ..errors import DecodeError
 from ..limits import table_limits
 from ..types import InlineContent, ReferenceContent, UnreadableTable

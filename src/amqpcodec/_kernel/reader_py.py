@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from struct import Struct
 
-from .._generated.codes import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR
+from .._protocol.codes import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR
 from .._typing import Any, TypeAlias
 from ..errors import DecodeError
 from ..limits import Limits, table_limits

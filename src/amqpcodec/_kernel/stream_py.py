@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from sys import exc_info
 
-from .._generated.codes import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR
+from .._protocol.codes import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR
 from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import DecodeError, DecoderInUseError
 from ..limits import MAX_LIMIT, Limits

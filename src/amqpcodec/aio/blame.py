@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .._generated.codes import INTERNAL_ERROR
+from .._protocol.codes import INTERNAL_ERROR
 from ..connection import ConnectionClosed
 from ..reply_errors import (
     AmqpAccessRefused,

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .._generated.codes import CONNECTION_FORCED, INTERNAL_ERROR
+from .._protocol.codes import CONNECTION_FORCED, INTERNAL_ERROR
 from ..connection import ClientLogin, Connection, ConnectionClosed, Event, MethodReceived, ServerLogin
 from ..errors import ConnectionLostError, LocalProtocolError
 

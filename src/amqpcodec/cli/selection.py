@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 import amqpcodec
-from amqpcodec._generated.index import DIALECTS
+from amqpcodec._protocol.index import DIALECTS
 
 from .._kernel.wire import BODY, HEADER, METHOD
 from .._nearest import nearest_hint

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from heapq import heappop, heappush
 
-from .._generated.codes import COMMAND_INVALID, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR
+from .._protocol.codes import COMMAND_INVALID, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR
 from .._typing import TYPE_CHECKING, Any
 from .constants import (
     CANCEL,

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Coroutine
 
 from amqpcodec import decode_pairs
 
-from .._generated.codes import ACCESS_REFUSED, NOT_ALLOWED
+from .._protocol.codes import ACCESS_REFUSED, NOT_ALLOWED
 from .._kernel.values import utf8
 from .._typing import TYPE_CHECKING, Any
 from .._version import __version__

@@ -9,8 +9,8 @@ from amqpcodec._kernel.records_py import Method, Properties
 from amqpcodec._kernel.slots.constructors_py import describe
 
 from .._backend import load
-from .._generated.codes import CHANNEL_ERROR, FRAME_ERROR, RESOURCE_ERROR
-from .._generated.index import DIALECTS
+from .._protocol.codes import CHANNEL_ERROR, FRAME_ERROR, RESOURCE_ERROR
+from .._protocol.index import DIALECTS
 from .._typing import TYPE_CHECKING, Any
 from ..errors import EncodeError, LocalProtocolError
 from ..limits import Limits, checked_limits

@@ -8,7 +8,7 @@ from collections import deque
 from amqpcodec._kernel.messages_py import Content, MessageDecoder
 from amqpcodec._kernel.records_py import Message
 
-from .._generated.codes import (
+from .._protocol.codes import (
     CHANNEL_ERROR,
     COMMAND_INVALID,
     CONNECTION_FORCED,

@@ -6,7 +6,7 @@ A method is judged by `fault`, whoever sends it, so that one set of rules serves
 
 from __future__ import annotations
 
-from .._generated.codes import CHANNEL_ERROR, COMMAND_INVALID, NOT_ALLOWED
+from .._protocol.codes import CHANNEL_ERROR, COMMAND_INVALID, NOT_ALLOWED
 from .._typing import TYPE_CHECKING, Any
 from .channel_py import Channel
 from .constants import (

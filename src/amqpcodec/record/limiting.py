@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import Frame, Limits
 from .. import rabbitmq as amqp
-from .._generated.codes import CONTENT_TOO_LARGE
+from .._protocol.codes import CONTENT_TOO_LARGE
 from .._kernel.wire import HEADER, METHOD
 
 

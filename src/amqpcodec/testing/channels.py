@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import reply_errors as refused
-from .._generated.codes import INTERNAL_ERROR
+from .._protocol.codes import INTERNAL_ERROR
 from . import messages as states
 from .arguments import MAY_BE_INFINITE, is_finite
 from .messages import Entry, Message

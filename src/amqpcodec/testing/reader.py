@@ -10,7 +10,7 @@ from functools import cache
 from struct import Struct, error
 from typing import TYPE_CHECKING, Any
 
-from .._generated.codes import (
+from .._protocol.codes import (
     CHANNEL_ERROR,
     COMMAND_INVALID,
     FRAME_ERROR,

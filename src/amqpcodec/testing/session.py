@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._generated.codes import FRAME_ERROR, INTERNAL_ERROR, REPLY_NAMES, SYNTAX_ERROR
+from .._protocol.codes import FRAME_ERROR, INTERNAL_ERROR, REPLY_NAMES, SYNTAX_ERROR
 from ..connection import (
     ChannelClosed,
     ConnectionClosed,
