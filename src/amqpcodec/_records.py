@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from ._typing import TYPE_CHECKING, Any
+from .types import EPOCH, NO_CONTENT
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     _R = TypeVar("_R")
 
 _SHOWN = 64  # octets of a body that a repr shows whole
+# By wire type, the values of arguments that are not given; generated constructors have the same in their text.
+DEFAULTS: dict[str, Any] = {
+    "bit": False, "octet": 0, "short": 0, "long": 0, "longlong": 0, "shortstr": "", "longstr": b"",
+    "timestamp": EPOCH, "table": None, "content": NO_CONTENT,
+}  # fmt: skip
 
 
 def replace(record: _R, /, **changes: Any) -> _R:
@@ -113,10 +119,32 @@ class TwinSignature:
         return signature(_twin(self._cls))
 
 
+def set_fields(record: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Set the fields of a record of the compiled build, as its constructor in the pure build does.
+
+    Raises:
+        TypeError: wrong arguments.
+    """
+    base = next((cls for cls in type(record).__mro__ if "spec" in vars(cls)), None)
+    spec = getattr(base, "spec", None)
+    fields = spec.fields if spec is not None else ()
+    names = vars(base)["__match_args__"] if spec is not None else ()
+    given = dict(zip(names, positional, strict=False))
+    known = [field.attribute for field in fields]
+    if len(positional) > len(names) or any(name in given or name not in known for name in named):
+        cls = type(record)
+        raise arguments_error(cls, positional, named) or TypeError(f"{cls.__name__}() takes no arguments")
+    given.update(named)
+    for field in fields:
+        is_given = hasattr(spec, "method_id") or field.type == "bit"  # a property that is not given is absent
+        value = given.get(field.attribute, DEFAULTS[field.type] if is_given else None)
+        setattr(record, field.attribute, {} if value is None and is_given and field.type == "table" else value)
+
+
 def arguments_error(cls: type, positional: tuple[Any, ...], named: dict[str, Any]) -> TypeError | None:
     """Return Python's error for wrong arguments of a compiled class, as the pure build raises it."""
     for base in cls.__mro__:
-        if base.__module__.endswith("_c") and "__init__" in vars(base):
+        if base.__module__.endswith("_c") and ("__init__" in vars(base) or "spec" in vars(base)):
             try:
                 _twin(base).__init__(None, *positional, **named)
             except TypeError as error:

@@ -148,9 +148,7 @@ def test_one_dialect_brings_no_other(impl: str, module: str) -> None:
     # The modules of a dialect are named after it, with an ending for what they hold.
     others = {name for name in names if name.split("_")[0] in set(DIALECT_MODULES) - {module}}
     assert module in names
-    # Fast paths of the pure build that are the same stand with one of the dialects.
-    taken = {"amqp091": {"rabbitmq_fast_py"}, "amqp08": {"qpid08_fast_py"}, "amqp09": {"qpid08_fast_py"}}
-    assert others == (taken.get(module, set()) if impl == "py" else set())
+    assert others == set()
 
 
 @pytest.mark.parametrize("impl", wanted())

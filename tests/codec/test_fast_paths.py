@@ -18,8 +18,7 @@ from support.implementation import Implementation, method_class
 from support.outcomes import decoding, describe, drain, encoding
 
 from amqpcodec import DecodeError, EncodeError, FieldValue, InlineContent, Limits
-from amqpcodec._protocol.index import DIALECTS
-from amqpcodec._kernel import frames_py, messages_py, reader_py, stream_py, writer_py
+from amqpcodec._kernel import dispatch_py, frames_py, messages_py, reader_py, stream_py, writer_py
 
 SEED = 4711
 TABLE = {
@@ -44,10 +43,8 @@ def no_slow_path(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("the slow path was taken")
 
-    for dialect in DIALECTS:
-        for cls in (*classes_of(dialect), *Implementation("py").dialect(dialect).PROPERTIES.values()):
-            monkeypatch.setattr(cls, "_read", refuse)
-            monkeypatch.setattr(cls, "_write", refuse)
+    monkeypatch.setattr(dispatch_py, "read_slowly", refuse)
+    monkeypatch.setattr(dispatch_py, "write_slowly", refuse)
     monkeypatch.setattr(reader_py.Reader, "_pairs", refuse)
     monkeypatch.setattr(writer_py.Writer, "_table", refuse)
 
@@ -201,8 +198,9 @@ def test_a_method_that_is_declined_is_written_once_more_and_not_twice(
     module = Implementation("py").dialect("rabbitmq-0-9-1")
     calls: list[str] = []
     writers = module.DIALECT.method_dispatch.writers
-    monkeypatch.setitem(writers, module.BasicPublish, noting(writers[module.BasicPublish], "fast", calls))
-    monkeypatch.setattr(module.BasicPublish, "_write", noting(module.BasicPublish._write, "slow", calls))
+    ids, values, write = writers[module.BasicPublish]
+    monkeypatch.setitem(writers, module.BasicPublish, (ids, values, noting(write, "fast", calls)))
+    monkeypatch.setattr(dispatch_py, "write_slowly", noting(dispatch_py.write_slowly, "slow", calls))
     arguments = () if call == "encode_method" else (None, b"")
     with pytest.raises(EncodeError, match="mandatory"):
         getattr(module, call)(1, module.BasicPublish(mandatory=1), *arguments)

@@ -10,11 +10,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from codecgen.layouts import layouts
 from codecgen.load import load_project
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build" / "cython" / "amqpcodec"
-DIALECTS = {dialect.module: dialect for dialect in load_project(ROOT)}
+LAYOUTS = [layout.name for layout in layouts(load_project(ROOT))]
 FUNCTION = re.compile(
     r"^static [^\n;]*?__pyx_f_\w*?_c_(\w+)\([^\n]*\) \{\n(.*?)^\}\n", re.MULTILINE | re.DOTALL
 )
@@ -57,22 +58,11 @@ def functions(module: str) -> dict[str, str]:
     return {match[1]: match[2] for match in FUNCTION.finditer(path.read_text(encoding="utf-8"))}
 
 
-@pytest.mark.parametrize("module", DIALECTS)
-def test_every_method_reads_and_writes_itself_without_look_ups(module: str) -> None:
-    dialect = DIALECTS[module]
-    names = [method.python_name for method in dialect.methods]
-    names += [cls.properties_name for cls in dialect.content_classes]
-    found = functions(f"_generated/{module}")
-    for name in names:
-        for part in ("_read", "_write"):
-            body = found[f"{len(name)}{name}_{part}"]
-            assert GENERIC.findall(body) == [], f"{name}.{part}"
-
-
-def test_the_methods_that_carry_content_say_so_without_look_ups() -> None:
-    found = functions("_generated/rabbitmq")
-    for part in ("_has_content", "_class_id"):
-        assert GENERIC.findall(found[f"12BasicDeliver_{part}"]) == []
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_is_read_and_written_without_look_ups(layout: str) -> None:
+    found = functions("_generated/layouts")
+    for part in ("read", "write"):
+        assert GENERIC.findall(found[f"{part}_{layout}"]) == []
 
 
 @pytest.mark.parametrize(("module", "name"), [(module, name) for module in DIRECT for name in DIRECT[module]])

@@ -12,11 +12,13 @@ from codecgen import naming
 from codecgen.code import string
 from codecgen.elements import SpecError
 from codecgen.emit import render_package
-from codecgen.emit_contents import render_contents
 from codecgen.emit_facts import render_facts
+from codecgen.emit_layouts_c import render_layouts_c
+from codecgen.emit_layouts_py import render_layouts_py
 from codecgen.emit_module import render_module
 from codecgen.emit_reply_codes import render_reply_codes
-from codecgen.model import Constant
+from codecgen.layouts import layouts
+from codecgen.model import Constant, Field
 from demo_dialect import class_of, dialect, field, method
 
 from amqpcodec import __version__
@@ -38,7 +40,7 @@ def test_one_reply_code_with_two_meanings_is_refused() -> None:
 
 
 def test_every_class_and_table_that_a_module_always_has_is_kept_from_names_of_a_dialect() -> None:
-    text = render_module(dialect(), "demo", "demo.facts")
+    text = render_module(dialect(), "demo", "demo.facts", "layouts")
     names = re.search(r"^__all__ = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
     assert names is not None
     public = re.findall(r'"(\w+)"', names[1])
@@ -89,21 +91,36 @@ def test_a_package_name_python_cannot_import_is_refused(package: str) -> None:
 def test_a_short_name_that_is_another_methods_long_name_does_not_hide_it() -> None:
     names = {"name": "demo-call", "python_name": "DemoDemoCall", "short_name": "DemoCall"}
     longer = replace(method(), method_id=8, **names)
-    text = render_module(dialect(class_of((), longer, method())), "demo", "demo.facts")
+    text = render_module(dialect(class_of((), longer, method())), "demo", "demo.facts", "layouts")
     assert "    Call = DemoCall\n    DemoCall = DemoDemoCall\n" in text
 
 
 def test_a_table_beside_an_argument_called_str_does_not_get_its_type_by_that_name() -> None:
     fields = field("str", "shortstr"), field("n", "table")
-    text = render_module(dialect(class_of((), method(*fields))), "demo", "demo.facts")
+    text = render_module(dialect(class_of((), method(*fields))), "demo", "demo.facts", "layouts")
     assert "        self.n = {} if n is None else n\n" in text
 
 
-def test_methods_of_one_name_with_other_fields_have_no_common_function() -> None:
-    short, long = (
-        dialect(replace(class_of((), replace(method(field("a", type_)), name="deliver")), name="basic"))
-        for type_ in ("short", "long")
-    )
-    assert render_contents([short, short]).count("cdef inline int deliver_at(") == 1
-    with pytest.raises(SpecError, match="basic deliver: dialects have other fields"):
-        render_contents([short, long])
+def test_methods_of_one_layout_share_its_routines() -> None:
+    of = [dialect(class_of((), method(field(name, "short"), field("no-wait", "bit")))) for name in ("a", "b")]
+    found = layouts(of)
+    assert [(layout.name, layout.holders) for layout in found if "h" in layout.name] == [("hb", ("demo.call",))]
+    for text in (render_layouts_c(found), render_layouts_py(found)):
+        assert (text.count(" read_hb("), text.count("write_hb(")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("properties", "arguments"),
+    [
+        ((field("p", "bit"),), ()),
+        (tuple(field(f"p{place}", "octet") for place in range(16)), ()),
+        ((), tuple(field(f"a{place}", "octet") for place in range(33))),
+        ((), (field("a", "content"),)),
+    ],
+    ids=["a bit among properties", "flags of two words", "too many arguments", "a rare type"],
+)
+def test_what_is_rare_is_left_to_the_slow_path(
+    properties: tuple[Field, ...], arguments: tuple[Field, ...]
+) -> None:
+    names = [layout.name for layout in layouts([dialect(class_of(properties, method(*arguments)))])]
+    assert names == (["none"] if properties else [])

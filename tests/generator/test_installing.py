@@ -54,7 +54,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_installed_is_the_compiled_package_with_its_types(installed: Path) -> None:
     names = {path.name for path in (installed / "greeting").iterdir()}
     assert f"methods_c{EXTENSION_SUFFIXES[0]}" in names
-    assert {"methods_c.pxd", "methods_py.py", "py.typed"} <= names
+    assert {"methods_layouts_c.pyx", "methods_py.py", "py.typed"} <= names
 
 
 @pytest.mark.slow("installs a package")
@@ -115,7 +115,7 @@ def generate(tmp_path: Path) -> tuple[Path, list[str]]:
 
 @pytest.mark.parametrize(
     "name",
-    ["setup.py", "pyproject.toml", "greeting/__init__.py", "greeting/methods_c.pxd", "greeting/py.typed"],
+    ["setup.py", "pyproject.toml", "greeting/__init__.py", "greeting/methods_layouts_c.pyx", "greeting/py.typed"],
 )
 def test_a_file_that_the_generator_did_not_write_is_not_overwritten(
     generate: tuple[Path, list[str]], capsys: pytest.CaptureFixture[str], name: str

@@ -140,7 +140,7 @@ def test_the_source_archive_has_every_source(tmp_path: Path) -> None:
     assert {
         "spec/amqp-0-8.xml",
         "src/amqpcodec/_kernel/reader_c.pyx",
-        "src/amqpcodec/_generated/amqp08_c.pxd",
+        "src/amqpcodec/_generated/layouts_c.pyx",
     } <= wanted
     assert (wanted | set(SOURCES)) - names == set()
 

@@ -18,10 +18,11 @@ from codecgen.load import load_dialect
 from codecgen.wire_types import WIRE_TYPES, WireType
 from support.implementation import wanted
 
-from amqpcodec import DecodeError, EncodeError, _backend, arrow
+from amqpcodec import DecodeError, EncodeError, _backend, _records, arrow
 from amqpcodec._columns import buffers_py
 from amqpcodec._protocol import wire_types
-from amqpcodec._kernel import reader_py, writer_py
+from amqpcodec.types import EPOCH, NO_CONTENT
+from amqpcodec._kernel import fields, reader_py, writer_py
 
 SOURCE = Path(__file__).resolve().parent.parent.parent / "src" / "amqpcodec"
 WRITTEN_BY_HAND = {
@@ -62,6 +63,11 @@ def test_every_wire_type_has_a_kind_of_column_that_there_is() -> None:
     assert not unknown, f"_columns/buffers_py.py and buffers_c.pyx fill no columns of {', '.join(unknown)}"
 
 
+def test_constructors_of_both_builds_have_the_same_defaults() -> None:
+    names = {"_EPOCH": EPOCH, "_NO_CONTENT": NO_CONTENT}
+    assert _records.DEFAULTS == {name: eval(each.default, names) for name, each in WIRE_TYPES.items()}
+
+
 @pytest.fixture
 def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """A dialect with a wire type that is in the table, and in the reader and writer of the pure build."""
@@ -75,10 +81,15 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleT
             raise EncodeError(f"a signed-short must be -32768 to 32767, not {value!r}", field)
         writer.short(value & 0xFFFF, field)
 
-    kind = WireType("signed_short", "int", "0", "2 octets", "int16", "h")
+    kind = WireType("signed_short", "int", "0", "2 octets", "int16", "z", "h")
     monkeypatch.setitem(WIRE_TYPES, kind.name, kind)
     monkeypatch.setitem(wire_types.COLUMN_KINDS, kind.name, kind.column)
     monkeypatch.setitem(wire_types.NUMBERS, kind.name, 99)
+    monkeypatch.setitem(wire_types.LETTERS, kind.name, kind.letter)
+    monkeypatch.setitem(_records.DEFAULTS, kind.name, 0)
+    monkeypatch.setitem(fields.FIELD_KINDS, kind.name, 99)
+    monkeypatch.setitem(reader_py._FIELDS, 99, read)
+    monkeypatch.setitem(writer_py._FIELDS, 99, write)
     monkeypatch.setattr(reader_py.Reader, kind.name, read, raising=False)
     monkeypatch.setattr(writer_py.Writer, kind.name, write, raising=False)
     spec = tmp_path / "made_up.xml"

@@ -63,6 +63,14 @@ class Code:
             self.lines(*(row.replace(NO_BREAK, " ") for row in wrap(text, WIDTH - len(self._indent))))
         self.line(tail)
 
+    def items_or_line(self, head: str, items: list[str], tail: str = ")") -> None:
+        """Add names or pairs: on one line where they fit, else as many on a line as fit."""
+        flat = f"{head}{', '.join(items)}{tail}"
+        if len(self._indent) + len(flat) <= WIDTH:
+            self.line(flat)
+        else:
+            self.items(head, items, tail)
+
     def docstring(self, paragraphs: list[str], entries: Sequence[str] = ()) -> None:
         """Add a docstring of paragraphs, the entries indented under the last."""
         first, *others = map(_in_docstring, paragraphs)

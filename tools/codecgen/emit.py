@@ -1,33 +1,33 @@
 """The files that the generator writes: for this repository, or as a package for one foreign dialect.
 
-Each dialect becomes a module of facts, the text of its classes, the `.pxd` with which that text is compiled,
-and the fast paths of the pure build.
+Each dialect becomes a module of facts, and the text of its classes. The routines that read and write these stand in
+a module of layouts for each build: one for all dialects of this repository, and one of its own for a foreign dialect,
+with what is not there.
 """
 
 from __future__ import annotations
 
 import keyword
+from pathlib import Path
 
 from codecgen.elements import SpecError
-from codecgen.emit_content_writers import render_content_writers
-from codecgen.emit_contents import render_contents, render_layouts
 from codecgen.emit_facts import render_facts
-from codecgen.emit_fast import render_fast
+from codecgen.emit_layouts_c import render_layouts_c
+from codecgen.emit_layouts_py import render_layouts_py
 from codecgen.emit_module import render_module
 from codecgen.emit_namespace import render_index, render_namespace
 from codecgen.emit_packaging import render_pyproject, render_setup
 from codecgen.emit_peers import render_peers
 from codecgen.emit_reply_codes import render_codes, render_reply_codes
-from codecgen.emit_types import render_types
 from codecgen.emit_wire_types import render_c, render_python
+from codecgen.layouts import Layout, layouts
+from codecgen.load import load_project
 from codecgen.model import Dialect, Source
 from codecgen.output import MARKER
 from codecgen.peers import Peer
 
+_ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = "src/amqpcodec"
-# Dialects that take fast paths from another, by their modules. Only from one of their own kind: an import
-# would otherwise load functions that nobody calls. docs/architecture.md has the figures.
-_FAST_BASES = {"amqp091": "rabbitmq", "amqp08": "qpid08", "amqp09": "qpid08"}
 _OF_WIRE_TYPES = f"{MARKER} from tools/codecgen/wire_types.py; do not edit.\n"
 
 
@@ -36,23 +36,20 @@ def render_project(dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]
     sources = sorted({source for dialect in dialects for source in dialect.sources}, key=lambda s: s.path)
     generated, protocol = f"{_PACKAGE}/_generated", f"{_PACKAGE}/_protocol"
     files = {
-        f"{generated}/__init__.py": f'{header(sources)}"""Files that tools/gen_codec.py writes."""\n',
+        f"{generated}/__init__.py": f'{header(sources)}"""Dialects: classes, facts, and the routines that read and write them."""\n',
         f"{protocol}/__init__.py": f'{header(sources)}"""Tables of the protocol, which the kernel builds on."""\n',
         f"{protocol}/codes.py": header(sources) + render_codes(dialects),
-        f"{generated}/contents.pxd": header(sources) + render_contents(dialects),
-        f"{generated}/content_writers.pxd": header(sources) + render_content_writers(dialects),
-        f"{generated}/layouts.pxd": header(sources) + render_layouts(dialects),
+        f"{generated}/layouts_c.pyx": header(sources) + render_layouts_c(layouts(dialects)),
+        f"{generated}/layouts_py.py": header(sources) + render_layouts_py(layouts(dialects)),
         f"{generated}/reply_codes.py": header(sources) + render_reply_codes(dialects),
         f"{protocol}/index.py": header(sources) + render_index(dialects),
         f"{protocol}/wire_types.py": _OF_WIRE_TYPES + render_python(),
         f"{protocol}/wire_types.pxd": _OF_WIRE_TYPES + render_c(),
     }
-    by_module = {dialect.module: dialect for dialect in dialects}
     for dialect in dialects:
         module = f"amqpcodec.{dialect.module}"
         target = f"amqpcodec._generated.{dialect.module}"
-        base = by_module.get(_FAST_BASES.get(dialect.module, ""))
-        for ending, text in _render_texts(dialect, module, target, base).items():
+        for ending, text in _render_texts(dialect, module, target, "layouts").items():
             files[f"{generated}/{dialect.module}{ending}"] = text
         files[f"{_PACKAGE}/{dialect.module}.py"] = header(dialect.sources) + render_namespace(dialect, target)
     if peers:
@@ -69,10 +66,13 @@ def render_package(dialect: Dialect, package_name: str) -> dict[str, str]:
         raise SpecError("--package amqpcodec: the name of the package that the generated one builds on")
     marked = header(dialect.sources)
     target = f"{package_name}.methods"
-    texts = _render_texts(dialect, package_name, target)
+    texts = _render_texts(dialect, package_name, target, "methods_layouts")
+    own, shared = _own_layouts(dialect), "amqpcodec._generated.layouts"
     return {
         f"{package_name}/__init__.py": marked + render_namespace(dialect, target),
         **{f"{package_name}/methods{ending}": text for ending, text in texts.items()},
+        f"{package_name}/methods_layouts_c.pyx": marked + render_layouts_c(own, f"{shared}_c"),
+        f"{package_name}/methods_layouts_py.py": marked + render_layouts_py(own, f"{shared}_py"),
         f"{package_name}/reply_codes.py": marked + render_reply_codes([dialect]),
         f"{package_name}/py.typed": "",
         "pyproject.toml": marked + render_pyproject(dialect, package_name),
@@ -80,19 +80,22 @@ def render_package(dialect: Dialect, package_name: str) -> dict[str, str]:
     }
 
 
-def _render_texts(dialect: Dialect, module: str, target: str, base: Dialect | None = None) -> dict[str, str]:
+def _own_layouts(dialect: Dialect) -> list[Layout]:
+    """Return the layouts of a foreign dialect that no dialect of this repository has."""
+    known = {layout.name for layout in layouts(load_project(_ROOT))}
+    return [layout for layout in layouts([dialect]) if layout.name not in known]
+
+
+def _render_texts(dialect: Dialect, module: str, target: str, routines: str) -> dict[str, str]:
     """Return the texts of a dialect's module `module`, by the endings they add to the path `target`.
 
-    `base` is a dialect whose fast paths it takes where they are the same.
+    `routines` is the name of the module with the routines of its layouts.
     """
     marked = header(dialect.sources)
-    both = sorted({*dialect.sources, *(base.sources if base else ())}, key=lambda source: source.path)
     facts = f"{target}_facts"
     return {
         "_facts.py": marked + render_facts(dialect),
-        "_py.py": marked + render_module(dialect, module, facts),
-        "_fast_py.py": header(both) + render_fast(dialect, f"{target}_py", base),
-        "_c.pxd": marked + render_types(dialect),
+        "_py.py": marked + render_module(dialect, module, facts, routines),
     }
 
 

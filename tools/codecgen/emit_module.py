@@ -34,12 +34,6 @@ from amqpcodec._kernel.slots.sharing_py import share as _share
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 """
 
-_TYPES = """\
-if TYPE_CHECKING:
-    from amqpcodec._kernel.reader_py import Reader as _Reader
-    from amqpcodec._kernel.writer_py import Writer as _Writer
-"""
-
 # For type checkers: messages whose properties are of the dialect. The class is the same for all dialects.
 _TYPED_MESSAGES = """\
 if TYPE_CHECKING:
@@ -84,18 +78,19 @@ _BOUND_NAMES = (
 )  # fmt: skip
 
 
-def render_module(dialect: Dialect, module: str, facts: str) -> str:
+def render_module(dialect: Dialect, module: str, facts: str, layouts: str) -> str:
     """The text of a dialect's module, which both builds are made of.
 
     Args:
         dialect: the dialect.
         module: what its users know the module as.
         facts: the module that has its facts.
+        layouts: the name, beside this module, of the one with the routines of its layouts.
     """
     code = Code()
     code.docstring([f"{dialect.label or dialect.name}: methods, content headers and constants."])
     code.line()
-    _emit_imports(code, dialect, facts)
+    _emit_imports(code, dialect, facts, layouts)
     for constant in dialect.constants:
         comment = f"  # {constant.label}" if constant.label else ""
         code.line(f"{constant.python_name} = {constant.value}{comment}")
@@ -124,13 +119,13 @@ def _emit_classes(code: Code, dialect: Dialect) -> None:
         _emit_container(code, cls)
 
 
-def _emit_imports(code: Code, dialect: Dialect, facts: str) -> None:
+def _emit_imports(code: Code, dialect: Dialect, facts: str, layouts: str) -> None:
     holders = (*(method.fields for method in dialect.methods), *(cls.properties for cls in dialect.classes))
     used = {WIRE_TYPES[field.type] for fields in holders for field in fields}
     needed = sorted({line for kind in used for line in kind.imports}.difference(_IMPORTS.splitlines()))
     code.lines("from __future__ import annotations", "", *needed, *_IMPORTS.splitlines())
     package, name = facts.rsplit(".", 1)
-    code.lines(f"from {package} import {name} as _facts", "", *_TYPES.splitlines(), "")
+    code.lines(f"from {package} import {name} as _facts", f"from .{layouts}_py import ROUTINES as _ROUTINES", "")
     code.lines(f"_require_same(__name__, {string(dialect.digest)}, _facts.DIGEST)", "")
 
 
@@ -216,6 +211,7 @@ def _emit_dialect(code: Code, dialect: Dialect, module: str) -> None:
             for cls in dialect.content_classes:
                 code.line(f"{cls.properties_name},")
         code.line("),")
+        code.line("routines=_ROUTINES,")
     code.line(")")
 
 

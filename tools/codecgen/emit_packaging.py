@@ -76,6 +76,6 @@ def render_pyproject(dialect: Dialect, package_name: str) -> str:
         f"packages = [{string(package_name)}]",
         "",
         "[tool.setuptools.package-data]",
-        f'{package_name} = ["py.typed", "*.pxd"]',
+        f'{package_name} = ["py.typed", "*.pyx"]',
     )
     return code.text()

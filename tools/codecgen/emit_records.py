@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from codecgen.code import Code, sentence, string
 from codecgen.emit_facts import sides
-from codecgen.emit_routines import emit_method_routines, emit_properties_routines
 from codecgen.model import Class, Dialect, Field, Method
 from codecgen.wire_types import WIRE_TYPES
 
@@ -28,10 +27,6 @@ def emit_method(code: Code, dialect: Dialect, method: Method) -> None:
         code.line(f"spec = _facts.{method.python_name}")
         code.line()
         _emit_constructor(code, method.fields)
-        emit_method_routines(code, method)
-        if method.content:
-            code.lines("", "def _has_content(self) -> bool:", "    return True", "")
-            _emit_class_id(code, method.class_id)
 
 
 def emit_properties(code: Code, cls: Class) -> None:
@@ -47,13 +42,6 @@ def emit_properties(code: Code, cls: Class) -> None:
         code.line(f"spec = _facts.{cls.properties_name}")
         code.line()
         _emit_properties_constructor(code, cls)
-        emit_properties_routines(code, cls)
-        code.line()
-        _emit_class_id(code, cls.class_id)
-
-
-def _emit_class_id(code: Code, class_id: int) -> None:
-    code.lines("def _class_id(self) -> int:", f"    return {class_id}")
 
 
 def _method_summary(dialect: Dialect, method: Method) -> str:
@@ -84,9 +72,16 @@ def _argument(field: Field) -> str:
 
 
 def _emit_names(code: Code, fields: tuple[Field, ...]) -> None:
-    code.call("__slots__ = (", [string(field.attribute) for field in fields], _tuple_end(fields))
     positional = tuple(field for field in fields if not field.reserved)
-    code.call("__match_args__ = (", [string(field.attribute) for field in positional], _tuple_end(positional))
+    if positional == fields:
+        _emit_tuple(code, "__slots__ = __match_args__ = (", fields)
+    else:
+        _emit_tuple(code, "__slots__ = (", fields)
+        _emit_tuple(code, "__match_args__ = (", positional)
+
+
+def _emit_tuple(code: Code, head: str, fields: tuple[Field, ...]) -> None:
+    code.items_or_line(head, [string(field.attribute) for field in fields], _tuple_end(fields))
 
 
 def _tuple_end(items: tuple[object, ...]) -> str:
@@ -114,7 +109,8 @@ def _emit_signature(code: Code, fields: tuple[Field, ...], parameters: list[str]
         parameter for field, parameter in zip(fields, parameters, strict=True) if not field.reserved
     ]
     reserved = [parameter for field, parameter in zip(fields, parameters, strict=True) if field.reserved]
-    code.call("def __init__(", ["self", *positional, *(["*", *reserved] if reserved else [])], ") -> None:")
+    parameters = ["self", *positional, *(["*", *reserved] if reserved else [])]
+    code.items_or_line("def __init__(", parameters, ") -> None:")
     return True
 
 

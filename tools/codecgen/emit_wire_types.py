@@ -9,11 +9,12 @@ from codecgen.wire_types import WIRE_TYPES
 def render_python() -> str:
     """The text of `wire_types.py`."""
     code = Code()
-    code.docstring(["The wire types of fields: the kinds of their columns, and their numbers in C."])
+    code.docstring(["The wire types of fields: kinds of columns, numbers in C, letters in names of layouts."])
     code.lines("", "from __future__ import annotations", "")
     for head, values in (
         ("COLUMN_KINDS: dict[str, str] = {", [string(each.column) for each in WIRE_TYPES.values()]),
         ("NUMBERS: dict[str, int] = {", [str(number) for _, number in _numbers()]),
+        ("LETTERS: dict[str, str] = {", [string(each.letter) for each in WIRE_TYPES.values()]),
     ):
         with code.block(head):
             for name, value in zip(WIRE_TYPES, values, strict=True):

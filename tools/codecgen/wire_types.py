@@ -19,9 +19,9 @@ class WireType:
         default: the text of the value of an argument that is not given.
         octets: how many a value takes, in words.
         column: the kind of column that holds its values, one of `amqpcodec._columns.schemas`.
-        layout: of a number of a fixed size its letter in `struct`, else empty.
-        holds_others: whether a value may refer to other objects, and so be part of a reference cycle.
-        fast: whether `emit_fast` writes its fast path; it can for all numbers whose values `struct` takes.
+        letter: what names of layouts have for it, see `layouts`.
+        struct: of a number of a fixed size its letter in `struct`, else empty.
+        has_routines: whether routines of layouts read and write it; the slow path serves a type that is rare.
     """
 
     name: str
@@ -29,41 +29,39 @@ class WireType:
     default: str
     octets: str
     column: str
-    layout: str = ""
-    holds_others: bool = False
-    fast: bool = True
+    letter: str
+    struct: str = ""
+    has_routines: bool = True
     imports: tuple[str, ...] = ()
 
 
 WIRE_TYPES = {
     each.name: each
     for each in (
-        WireType("bit", "bool", "False", "no octets", "bool"),
-        WireType("octet", "int", "0", "1 octet", "int16", "B"),
-        WireType("short", "int", "0", "2 octets", "int32", "H"),
-        WireType("long", "int", "0", "4 octets", "int64", "I"),
-        WireType("longlong", "int", "0", "8 octets", "int64", "Q"),
-        WireType("shortstr", "str", '""', "1 + n octets", "string"),
-        WireType("longstr", "bytes", 'b""', "4 + n octets", "binary"),
+        WireType("bit", "bool", "False", "no octets", "bool", "b"),
+        WireType("octet", "int", "0", "1 octet", "int16", "o", "B"),
+        WireType("short", "int", "0", "2 octets", "int32", "h", "H"),
+        WireType("long", "int", "0", "4 octets", "int64", "i", "I"),
+        WireType("longlong", "int", "0", "8 octets", "int64", "q", "Q"),
+        WireType("shortstr", "str", '""', "1 + n octets", "string", "s"),
+        WireType("longstr", "bytes", 'b""', "4 + n octets", "binary", "l"),
         WireType(
-            "timestamp", "_datetime | int", "_EPOCH", "8 octets", "timestamp", "Q",
+            "timestamp", "_datetime | int", "_EPOCH", "8 octets", "timestamp", "d", "Q",
             imports=(
                 "from datetime import datetime as _datetime",
                 "from amqpcodec.types import EPOCH as _EPOCH",
             ),
         ),
         WireType(
-            "table", "_Mapping[str, _Any]", "None", "4 + n octets", "map",
-            holds_others=True,
+            "table", "_Mapping[str, _Any]", "None", "4 + n octets", "map", "t",
             imports=(
                 "from collections.abc import Mapping as _Mapping",
                 "from amqpcodec._typing import Any as _Any",
             ),
         ),
         WireType(
-            "content", "_InlineContent | _ReferenceContent", "_NO_CONTENT", "1 + 4 + n octets", "content",
-            holds_others=True,
-            fast=False,
+            "content", "_InlineContent | _ReferenceContent", "_NO_CONTENT", "1 + 4 + n octets", "content", "c",
+            has_routines=False,
             imports=(
                 "from amqpcodec.types import NO_CONTENT as _NO_CONTENT",
                 "from amqpcodec.types import InlineContent as _InlineContent",

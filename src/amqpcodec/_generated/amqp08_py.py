@@ -26,10 +26,7 @@ from amqpcodec._kernel.slots.constructors_py import describe as _describe
 from amqpcodec._kernel.slots.sharing_py import share as _share
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec._generated import amqp08_facts as _facts
-
-if TYPE_CHECKING:
-    from amqpcodec._kernel.reader_py import Reader as _Reader
-    from amqpcodec._kernel.writer_py import Writer as _Writer
+from .layouts_py import ROUTINES as _ROUTINES
 
 _require_same(__name__, "448ebb4ec976fc2a", _facts.DIGEST)
 
@@ -88,38 +85,20 @@ class ConnectionStart(_DialectMethod):
         locales: languages for texts on offer, blank separated (longstr).
     """
 
-    __slots__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
-    __match_args__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
+    __slots__ = __match_args__ = (
+        "version_major", "version_minor", "server_properties", "mechanisms", "locales"
+    )
     spec = _facts.ConnectionStart
 
     def __init__(
-        self,
-        version_major: int = 0,
-        version_minor: int = 0,
-        server_properties: _Mapping[str, _Any] | None = None,
-        mechanisms: bytes = b"",
-        locales: bytes = b"",
+        self, version_major: int = 0, version_minor: int = 0,
+        server_properties: _Mapping[str, _Any] | None = None, mechanisms: bytes = b"", locales: bytes = b""
     ) -> None:
         self.version_major = version_major
         self.version_minor = version_minor
         self.server_properties: _Mapping[str, _Any] = {} if server_properties is None else server_properties
         self.mechanisms = mechanisms
         self.locales = locales
-
-    def _read(self, reader: _Reader) -> None:
-        self.version_major = reader.octet("version-major")
-        self.version_minor = reader.octet("version-minor")
-        self.server_properties = reader.table("server-properties")
-        self.mechanisms = reader.longstr("mechanisms")
-        self.locales = reader.longstr("locales")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 10)
-        writer.octet(self.version_major, "version-major")
-        writer.octet(self.version_minor, "version-minor")
-        writer.table(self.server_properties, "server-properties")
-        writer.longstr(self.mechanisms, "mechanisms")
-        writer.longstr(self.locales, "locales")
 
 
 class ConnectionStartOk(_DialectMethod):
@@ -134,34 +113,17 @@ class ConnectionStartOk(_DialectMethod):
         locale: language for texts the client took (shortstr).
     """
 
-    __slots__ = ("client_properties", "mechanism", "response", "locale")
-    __match_args__ = ("client_properties", "mechanism", "response", "locale")
+    __slots__ = __match_args__ = ("client_properties", "mechanism", "response", "locale")
     spec = _facts.ConnectionStartOk
 
     def __init__(
-        self,
-        client_properties: _Mapping[str, _Any] | None = None,
-        mechanism: str = "",
-        response: bytes = b"",
-        locale: str = "",
+        self, client_properties: _Mapping[str, _Any] | None = None, mechanism: str = "",
+        response: bytes = b"", locale: str = ""
     ) -> None:
         self.client_properties: _Mapping[str, _Any] = {} if client_properties is None else client_properties
         self.mechanism = mechanism
         self.response = response
         self.locale = locale
-
-    def _read(self, reader: _Reader) -> None:
-        self.client_properties = reader.table("client-properties")
-        self.mechanism = reader.shortstr("mechanism")
-        self.response = reader.longstr("response")
-        self.locale = reader.shortstr("locale")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 11)
-        writer.table(self.client_properties, "client-properties")
-        writer.shortstr(self.mechanism, "mechanism")
-        writer.longstr(self.response, "response")
-        writer.shortstr(self.locale, "locale")
 
 
 class ConnectionSecure(_DialectMethod):
@@ -173,19 +135,11 @@ class ConnectionSecure(_DialectMethod):
         challenge: login question as the mechanism defines it (longstr).
     """
 
-    __slots__ = ("challenge",)
-    __match_args__ = ("challenge",)
+    __slots__ = __match_args__ = ("challenge",)
     spec = _facts.ConnectionSecure
 
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
-
-    def _read(self, reader: _Reader) -> None:
-        self.challenge = reader.longstr("challenge")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 20)
-        writer.longstr(self.challenge, "challenge")
 
 
 class ConnectionSecureOk(_DialectMethod):
@@ -197,19 +151,11 @@ class ConnectionSecureOk(_DialectMethod):
         response: login data as the mechanism defines it (longstr).
     """
 
-    __slots__ = ("response",)
-    __match_args__ = ("response",)
+    __slots__ = __match_args__ = ("response",)
     spec = _facts.ConnectionSecureOk
 
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
-
-    def _read(self, reader: _Reader) -> None:
-        self.response = reader.longstr("response")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 21)
-        writer.longstr(self.response, "response")
 
 
 class ConnectionTune(_DialectMethod):
@@ -223,25 +169,13 @@ class ConnectionTune(_DialectMethod):
         heartbeat: seconds between heartbeats, as proposed (short).
     """
 
-    __slots__ = ("channel_max", "frame_max", "heartbeat")
-    __match_args__ = ("channel_max", "frame_max", "heartbeat")
+    __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
     spec = _facts.ConnectionTune
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
         self.frame_max = frame_max
         self.heartbeat = heartbeat
-
-    def _read(self, reader: _Reader) -> None:
-        self.channel_max = reader.short("channel-max")
-        self.frame_max = reader.long("frame-max")
-        self.heartbeat = reader.short("heartbeat")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 30)
-        writer.short(self.channel_max, "channel-max")
-        writer.long(self.frame_max, "frame-max")
-        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionTuneOk(_DialectMethod):
@@ -255,25 +189,13 @@ class ConnectionTuneOk(_DialectMethod):
         heartbeat: seconds between heartbeats, zero for none (short).
     """
 
-    __slots__ = ("channel_max", "frame_max", "heartbeat")
-    __match_args__ = ("channel_max", "frame_max", "heartbeat")
+    __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
     spec = _facts.ConnectionTuneOk
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
         self.frame_max = frame_max
         self.heartbeat = heartbeat
-
-    def _read(self, reader: _Reader) -> None:
-        self.channel_max = reader.short("channel-max")
-        self.frame_max = reader.long("frame-max")
-        self.heartbeat = reader.short("heartbeat")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 31)
-        writer.short(self.channel_max, "channel-max")
-        writer.long(self.frame_max, "frame-max")
-        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionOpen(_DialectMethod):
@@ -287,26 +209,13 @@ class ConnectionOpen(_DialectMethod):
         insist: do not redirect this client again (bit).
     """
 
-    __slots__ = ("virtual_host", "capabilities", "insist")
-    __match_args__ = ("virtual_host", "capabilities", "insist")
+    __slots__ = __match_args__ = ("virtual_host", "capabilities", "insist")
     spec = _facts.ConnectionOpen
 
     def __init__(self, virtual_host: str = "", capabilities: str = "", insist: bool = False) -> None:
         self.virtual_host = virtual_host
         self.capabilities = capabilities
         self.insist = insist
-
-    def _read(self, reader: _Reader) -> None:
-        self.virtual_host = reader.shortstr("virtual-host")
-        self.capabilities = reader.shortstr("capabilities")
-        bits = reader.bits("insist")
-        self.insist = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 40)
-        writer.shortstr(self.virtual_host, "virtual-host")
-        writer.shortstr(self.capabilities, "capabilities")
-        writer.bits(writer.bit(self.insist, "insist"))
 
 
 class ConnectionOpenOk(_DialectMethod):
@@ -318,19 +227,11 @@ class ConnectionOpenOk(_DialectMethod):
         known_hosts: other servers to fall back on (shortstr).
     """
 
-    __slots__ = ("known_hosts",)
-    __match_args__ = ("known_hosts",)
+    __slots__ = __match_args__ = ("known_hosts",)
     spec = _facts.ConnectionOpenOk
 
     def __init__(self, known_hosts: str = "") -> None:
         self.known_hosts = known_hosts
-
-    def _read(self, reader: _Reader) -> None:
-        self.known_hosts = reader.shortstr("known-hosts")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 41)
-        writer.shortstr(self.known_hosts, "known-hosts")
 
 
 class ConnectionRedirect(_DialectMethod):
@@ -343,22 +244,12 @@ class ConnectionRedirect(_DialectMethod):
         known_hosts: other servers to fall back on (shortstr).
     """
 
-    __slots__ = ("host", "known_hosts")
-    __match_args__ = ("host", "known_hosts")
+    __slots__ = __match_args__ = ("host", "known_hosts")
     spec = _facts.ConnectionRedirect
 
     def __init__(self, host: str = "", known_hosts: str = "") -> None:
         self.host = host
         self.known_hosts = known_hosts
-
-    def _read(self, reader: _Reader) -> None:
-        self.host = reader.shortstr("host")
-        self.known_hosts = reader.shortstr("known-hosts")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 50)
-        writer.shortstr(self.host, "host")
-        writer.shortstr(self.known_hosts, "known-hosts")
 
 
 class ConnectionClose(_DialectMethod):
@@ -373,34 +264,16 @@ class ConnectionClose(_DialectMethod):
         method_id: method at fault, else zero (short).
     """
 
-    __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
-    __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
     spec = _facts.ConnectionClose
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        class_id: int = 0,
-        method_id: int = 0,
+        self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.class_id = class_id
         self.method_id = method_id
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.class_id = reader.short("class-id")
-        self.method_id = reader.short("method-id")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 60)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.short(self.class_id, "class-id")
-        writer.short(self.method_id, "method-id")
 
 
 class ConnectionCloseOk(_DialectMethod):
@@ -409,18 +282,11 @@ class ConnectionCloseOk(_DialectMethod):
     A server MUST accept it; a client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ConnectionCloseOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 61)
 
 
 class Connection:
@@ -448,19 +314,11 @@ class ChannelOpen(_DialectMethod):
         out_of_band: settings of another transport, always empty (shortstr).
     """
 
-    __slots__ = ("out_of_band",)
-    __match_args__ = ("out_of_band",)
+    __slots__ = __match_args__ = ("out_of_band",)
     spec = _facts.ChannelOpen
 
     def __init__(self, out_of_band: str = "") -> None:
         self.out_of_band = out_of_band
-
-    def _read(self, reader: _Reader) -> None:
-        self.out_of_band = reader.shortstr("out-of-band")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 10)
-        writer.shortstr(self.out_of_band, "out-of-band")
 
 
 class ChannelOpenOk(_DialectMethod):
@@ -469,18 +327,11 @@ class ChannelOpenOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ChannelOpenOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 11)
 
 
 class ChannelFlow(_DialectMethod):
@@ -492,20 +343,11 @@ class ChannelFlow(_DialectMethod):
         active: true to let contents flow (bit).
     """
 
-    __slots__ = ("active",)
-    __match_args__ = ("active",)
+    __slots__ = __match_args__ = ("active",)
     spec = _facts.ChannelFlow
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("active")
-        self.active = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 20)
-        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelFlowOk(_DialectMethod):
@@ -517,20 +359,11 @@ class ChannelFlowOk(_DialectMethod):
         active: what the peer now does (bit).
     """
 
-    __slots__ = ("active",)
-    __match_args__ = ("active",)
+    __slots__ = __match_args__ = ("active",)
     spec = _facts.ChannelFlowOk
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("active")
-        self.active = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 21)
-        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelAlert(_DialectMethod):
@@ -544,30 +377,15 @@ class ChannelAlert(_DialectMethod):
         details: further facts for programs (table).
     """
 
-    __slots__ = ("reply_code", "reply_text", "details")
-    __match_args__ = ("reply_code", "reply_text", "details")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "details")
     spec = _facts.ChannelAlert
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        details: _Mapping[str, _Any] | None = None,
+        self, reply_code: int = 0, reply_text: str = "", details: _Mapping[str, _Any] | None = None
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.details: _Mapping[str, _Any] = {} if details is None else details
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.details = reader.table("details")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 30)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.table(self.details, "details")
 
 
 class ChannelClose(_DialectMethod):
@@ -582,34 +400,16 @@ class ChannelClose(_DialectMethod):
         method_id: method at fault, else zero (short).
     """
 
-    __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
-    __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
     spec = _facts.ChannelClose
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        class_id: int = 0,
-        method_id: int = 0,
+        self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.class_id = class_id
         self.method_id = method_id
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.class_id = reader.short("class-id")
-        self.method_id = reader.short("method-id")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 40)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.short(self.class_id, "class-id")
-        writer.short(self.method_id, "method-id")
 
 
 class ChannelCloseOk(_DialectMethod):
@@ -618,18 +418,11 @@ class ChannelCloseOk(_DialectMethod):
     A server MUST accept it; a client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ChannelCloseOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 41)
 
 
 class Channel:
@@ -658,18 +451,12 @@ class AccessRequest(_DialectMethod):
         read: right to consume (bit).
     """
 
-    __slots__ = ("realm", "exclusive", "passive", "active", "write", "read")
-    __match_args__ = ("realm", "exclusive", "passive", "active", "write", "read")
+    __slots__ = __match_args__ = ("realm", "exclusive", "passive", "active", "write", "read")
     spec = _facts.AccessRequest
 
     def __init__(
-        self,
-        realm: str = "",
-        exclusive: bool = False,
-        passive: bool = False,
-        active: bool = False,
-        write: bool = False,
-        read: bool = False,
+        self, realm: str = "", exclusive: bool = False, passive: bool = False, active: bool = False,
+        write: bool = False, read: bool = False
     ) -> None:
         self.realm = realm
         self.exclusive = exclusive
@@ -677,26 +464,6 @@ class AccessRequest(_DialectMethod):
         self.active = active
         self.write = write
         self.read = read
-
-    def _read(self, reader: _Reader) -> None:
-        self.realm = reader.shortstr("realm")
-        bits = reader.bits("exclusive")
-        self.exclusive = (bits & 1) != 0
-        self.passive = (bits & 2) != 0
-        self.active = (bits & 4) != 0
-        self.write = (bits & 8) != 0
-        self.read = (bits & 16) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(30, 10)
-        writer.shortstr(self.realm, "realm")
-        writer.bits(
-            writer.bit(self.exclusive, "exclusive")
-            | writer.bit(self.passive, "passive") << 1
-            | writer.bit(self.active, "active") << 2
-            | writer.bit(self.write, "write") << 3
-            | writer.bit(self.read, "read") << 4
-        )
 
 
 class AccessRequestOk(_DialectMethod):
@@ -708,19 +475,11 @@ class AccessRequestOk(_DialectMethod):
         ticket: proof to show in later methods (short).
     """
 
-    __slots__ = ("ticket",)
-    __match_args__ = ("ticket",)
+    __slots__ = __match_args__ = ("ticket",)
     spec = _facts.AccessRequestOk
 
     def __init__(self, ticket: int = 0) -> None:
         self.ticket = ticket
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(30, 11)
-        writer.short(self.ticket, "ticket")
 
 
 class Access:
@@ -747,41 +506,15 @@ class ExchangeDeclare(_DialectMethod):
         arguments: extras the server may understand (table).
     """
 
-    __slots__ = (
-        "ticket",
-        "exchange",
-        "type",
-        "passive",
-        "durable",
-        "auto_delete",
-        "internal",
-        "nowait",
-        "arguments",
-    )
-    __match_args__ = (
-        "ticket",
-        "exchange",
-        "type",
-        "passive",
-        "durable",
-        "auto_delete",
-        "internal",
-        "nowait",
-        "arguments",
+    __slots__ = __match_args__ = (
+        "ticket", "exchange", "type", "passive", "durable", "auto_delete", "internal", "nowait", "arguments"
     )
     spec = _facts.ExchangeDeclare
 
     def __init__(
-        self,
-        ticket: int = 0,
-        exchange: str = "",
-        type: str = "",
-        passive: bool = False,
-        durable: bool = False,
-        auto_delete: bool = False,
-        internal: bool = False,
-        nowait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
+        self, ticket: int = 0, exchange: str = "", type: str = "", passive: bool = False,
+        durable: bool = False, auto_delete: bool = False, internal: bool = False, nowait: bool = False,
+        arguments: _Mapping[str, _Any] | None = None
     ) -> None:
         self.ticket = ticket
         self.exchange = exchange
@@ -793,32 +526,6 @@ class ExchangeDeclare(_DialectMethod):
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.exchange = reader.shortstr("exchange")
-        self.type = reader.shortstr("type")
-        bits = reader.bits("passive")
-        self.passive = (bits & 1) != 0
-        self.durable = (bits & 2) != 0
-        self.auto_delete = (bits & 4) != 0
-        self.internal = (bits & 8) != 0
-        self.nowait = (bits & 16) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 10)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.type, "type")
-        writer.bits(
-            writer.bit(self.passive, "passive")
-            | writer.bit(self.durable, "durable") << 1
-            | writer.bit(self.auto_delete, "auto-delete") << 2
-            | writer.bit(self.internal, "internal") << 3
-            | writer.bit(self.nowait, "nowait") << 4
-        )
-        writer.table(self.arguments, "arguments")
-
 
 class ExchangeDeclareOk(_DialectMethod):
     """exchange.declare-ok (40, 11) of amqp-0-8: exchange exists as asked.
@@ -826,18 +533,11 @@ class ExchangeDeclareOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ExchangeDeclareOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 11)
 
 
 class ExchangeDelete(_DialectMethod):
@@ -852,34 +552,16 @@ class ExchangeDelete(_DialectMethod):
         nowait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("ticket", "exchange", "if_unused", "nowait")
-    __match_args__ = ("ticket", "exchange", "if_unused", "nowait")
+    __slots__ = __match_args__ = ("ticket", "exchange", "if_unused", "nowait")
     spec = _facts.ExchangeDelete
 
     def __init__(
-        self,
-        ticket: int = 0,
-        exchange: str = "",
-        if_unused: bool = False,
-        nowait: bool = False,
+        self, ticket: int = 0, exchange: str = "", if_unused: bool = False, nowait: bool = False
     ) -> None:
         self.ticket = ticket
         self.exchange = exchange
         self.if_unused = if_unused
         self.nowait = nowait
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.exchange = reader.shortstr("exchange")
-        bits = reader.bits("if-unused")
-        self.if_unused = (bits & 1) != 0
-        self.nowait = (bits & 2) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 20)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.nowait, "nowait") << 1)
 
 
 class ExchangeDeleteOk(_DialectMethod):
@@ -888,18 +570,11 @@ class ExchangeDeleteOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ExchangeDeleteOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 21)
 
 
 class Exchange:
@@ -927,29 +602,15 @@ class QueueDeclare(_DialectMethod):
         arguments: extras the server may understand (table).
     """
 
-    __slots__ = ("ticket", "queue", "passive", "durable", "exclusive", "auto_delete", "nowait", "arguments")
-    __match_args__ = (
-        "ticket",
-        "queue",
-        "passive",
-        "durable",
-        "exclusive",
-        "auto_delete",
-        "nowait",
-        "arguments",
+    __slots__ = __match_args__ = (
+        "ticket", "queue", "passive", "durable", "exclusive", "auto_delete", "nowait", "arguments"
     )
     spec = _facts.QueueDeclare
 
     def __init__(
-        self,
-        ticket: int = 0,
-        queue: str = "",
-        passive: bool = False,
-        durable: bool = False,
-        exclusive: bool = False,
-        auto_delete: bool = False,
-        nowait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
+        self, ticket: int = 0, queue: str = "", passive: bool = False, durable: bool = False,
+        exclusive: bool = False, auto_delete: bool = False, nowait: bool = False,
+        arguments: _Mapping[str, _Any] | None = None
     ) -> None:
         self.ticket = ticket
         self.queue = queue
@@ -959,30 +620,6 @@ class QueueDeclare(_DialectMethod):
         self.auto_delete = auto_delete
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("passive")
-        self.passive = (bits & 1) != 0
-        self.durable = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.auto_delete = (bits & 8) != 0
-        self.nowait = (bits & 16) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 10)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(
-            writer.bit(self.passive, "passive")
-            | writer.bit(self.durable, "durable") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.auto_delete, "auto-delete") << 3
-            | writer.bit(self.nowait, "nowait") << 4
-        )
-        writer.table(self.arguments, "arguments")
 
 
 class QueueDeclareOk(_DialectMethod):
@@ -996,25 +633,13 @@ class QueueDeclareOk(_DialectMethod):
         consumer_count: subscriptions open on the queue (long).
     """
 
-    __slots__ = ("queue", "message_count", "consumer_count")
-    __match_args__ = ("queue", "message_count", "consumer_count")
+    __slots__ = __match_args__ = ("queue", "message_count", "consumer_count")
     spec = _facts.QueueDeclareOk
 
     def __init__(self, queue: str = "", message_count: int = 0, consumer_count: int = 0) -> None:
         self.queue = queue
         self.message_count = message_count
         self.consumer_count = consumer_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.queue = reader.shortstr("queue")
-        self.message_count = reader.long("message-count")
-        self.consumer_count = reader.long("consumer-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 11)
-        writer.shortstr(self.queue, "queue")
-        writer.long(self.message_count, "message-count")
-        writer.long(self.consumer_count, "consumer-count")
 
 
 class QueueBind(_DialectMethod):
@@ -1031,18 +656,12 @@ class QueueBind(_DialectMethod):
         arguments: extras the server may understand (table).
     """
 
-    __slots__ = ("ticket", "queue", "exchange", "routing_key", "nowait", "arguments")
-    __match_args__ = ("ticket", "queue", "exchange", "routing_key", "nowait", "arguments")
+    __slots__ = __match_args__ = ("ticket", "queue", "exchange", "routing_key", "nowait", "arguments")
     spec = _facts.QueueBind
 
     def __init__(
-        self,
-        ticket: int = 0,
-        queue: str = "",
-        exchange: str = "",
-        routing_key: str = "",
-        nowait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
+        self, ticket: int = 0, queue: str = "", exchange: str = "", routing_key: str = "",
+        nowait: bool = False, arguments: _Mapping[str, _Any] | None = None
     ) -> None:
         self.ticket = ticket
         self.queue = queue
@@ -1051,24 +670,6 @@ class QueueBind(_DialectMethod):
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 20)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.nowait, "nowait"))
-        writer.table(self.arguments, "arguments")
-
 
 class QueueBindOk(_DialectMethod):
     """queue.bind-ok (50, 21) of amqp-0-8: route into the queue is set.
@@ -1076,18 +677,11 @@ class QueueBindOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.QueueBindOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 21)
 
 
 class QueuePurge(_DialectMethod):
@@ -1101,26 +695,13 @@ class QueuePurge(_DialectMethod):
         nowait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("ticket", "queue", "nowait")
-    __match_args__ = ("ticket", "queue", "nowait")
+    __slots__ = __match_args__ = ("ticket", "queue", "nowait")
     spec = _facts.QueuePurge
 
     def __init__(self, ticket: int = 0, queue: str = "", nowait: bool = False) -> None:
         self.ticket = ticket
         self.queue = queue
         self.nowait = nowait
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 30)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class QueuePurgeOk(_DialectMethod):
@@ -1132,19 +713,11 @@ class QueuePurgeOk(_DialectMethod):
         message_count: messages thrown away (long).
     """
 
-    __slots__ = ("message_count",)
-    __match_args__ = ("message_count",)
+    __slots__ = __match_args__ = ("message_count",)
     spec = _facts.QueuePurgeOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.message_count = reader.long("message-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 31)
-        writer.long(self.message_count, "message-count")
 
 
 class QueueDelete(_DialectMethod):
@@ -1160,41 +733,18 @@ class QueueDelete(_DialectMethod):
         nowait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("ticket", "queue", "if_unused", "if_empty", "nowait")
-    __match_args__ = ("ticket", "queue", "if_unused", "if_empty", "nowait")
+    __slots__ = __match_args__ = ("ticket", "queue", "if_unused", "if_empty", "nowait")
     spec = _facts.QueueDelete
 
     def __init__(
-        self,
-        ticket: int = 0,
-        queue: str = "",
-        if_unused: bool = False,
-        if_empty: bool = False,
-        nowait: bool = False,
+        self, ticket: int = 0, queue: str = "", if_unused: bool = False, if_empty: bool = False,
+        nowait: bool = False
     ) -> None:
         self.ticket = ticket
         self.queue = queue
         self.if_unused = if_unused
         self.if_empty = if_empty
         self.nowait = nowait
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("if-unused")
-        self.if_unused = (bits & 1) != 0
-        self.if_empty = (bits & 2) != 0
-        self.nowait = (bits & 4) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 40)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(
-            writer.bit(self.if_unused, "if-unused")
-            | writer.bit(self.if_empty, "if-empty") << 1
-            | writer.bit(self.nowait, "nowait") << 2
-        )
 
 
 class QueueDeleteOk(_DialectMethod):
@@ -1206,19 +756,11 @@ class QueueDeleteOk(_DialectMethod):
         message_count: messages lost with the queue (long).
     """
 
-    __slots__ = ("message_count",)
-    __match_args__ = ("message_count",)
+    __slots__ = __match_args__ = ("message_count",)
     spec = _facts.QueueDeleteOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.message_count = reader.long("message-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 41)
-        writer.long(self.message_count, "message-count")
 
 
 class Queue:
@@ -1245,26 +787,13 @@ class BasicQos(_DialectMethod):
         global_: whole connection rather than this channel (bit).
     """
 
-    __slots__ = ("prefetch_size", "prefetch_count", "global_")
-    __match_args__ = ("prefetch_size", "prefetch_count", "global_")
+    __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
     spec = _facts.BasicQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
         self.prefetch_count = prefetch_count
         self.global_ = global_
-
-    def _read(self, reader: _Reader) -> None:
-        self.prefetch_size = reader.long("prefetch-size")
-        self.prefetch_count = reader.short("prefetch-count")
-        bits = reader.bits("global")
-        self.global_ = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 10)
-        writer.long(self.prefetch_size, "prefetch-size")
-        writer.short(self.prefetch_count, "prefetch-count")
-        writer.bits(writer.bit(self.global_, "global"))
 
 
 class BasicQosOk(_DialectMethod):
@@ -1273,18 +802,11 @@ class BasicQosOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.BasicQosOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 11)
 
 
 class BasicConsume(_DialectMethod):
@@ -1302,19 +824,14 @@ class BasicConsume(_DialectMethod):
         nowait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait")
-    __match_args__ = ("ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait")
+    __slots__ = __match_args__ = (
+        "ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait"
+    )
     spec = _facts.BasicConsume
 
     def __init__(
-        self,
-        ticket: int = 0,
-        queue: str = "",
-        consumer_tag: str = "",
-        no_local: bool = False,
-        no_ack: bool = False,
-        exclusive: bool = False,
-        nowait: bool = False,
+        self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
+        no_ack: bool = False, exclusive: bool = False, nowait: bool = False
     ) -> None:
         self.ticket = ticket
         self.queue = queue
@@ -1323,28 +840,6 @@ class BasicConsume(_DialectMethod):
         self.no_ack = no_ack
         self.exclusive = exclusive
         self.nowait = nowait
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-local")
-        self.no_local = (bits & 1) != 0
-        self.no_ack = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.nowait = (bits & 8) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 20)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(
-            writer.bit(self.no_local, "no-local")
-            | writer.bit(self.no_ack, "no-ack") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.nowait, "nowait") << 3
-        )
 
 
 class BasicConsumeOk(_DialectMethod):
@@ -1356,19 +851,11 @@ class BasicConsumeOk(_DialectMethod):
         consumer_tag: tag in effect, perhaps generated (shortstr).
     """
 
-    __slots__ = ("consumer_tag",)
-    __match_args__ = ("consumer_tag",)
+    __slots__ = __match_args__ = ("consumer_tag",)
     spec = _facts.BasicConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicCancel(_DialectMethod):
@@ -1381,23 +868,12 @@ class BasicCancel(_DialectMethod):
         nowait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("consumer_tag", "nowait")
-    __match_args__ = ("consumer_tag", "nowait")
+    __slots__ = __match_args__ = ("consumer_tag", "nowait")
     spec = _facts.BasicCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
         self.nowait = nowait
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class BasicCancelOk(_DialectMethod):
@@ -1409,19 +885,11 @@ class BasicCancelOk(_DialectMethod):
         consumer_tag: subscription this is about (shortstr).
     """
 
-    __slots__ = ("consumer_tag",)
-    __match_args__ = ("consumer_tag",)
+    __slots__ = __match_args__ = ("consumer_tag",)
     spec = _facts.BasicCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicPublish(_DialectMethod):
@@ -1437,44 +905,18 @@ class BasicPublish(_DialectMethod):
         immediate: give it back if no consumer is ready (bit).
     """
 
-    __slots__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
+    __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
     spec = _facts.BasicPublish
 
     def __init__(
-        self,
-        ticket: int = 0,
-        exchange: str = "",
-        routing_key: str = "",
-        mandatory: bool = False,
-        immediate: bool = False,
+        self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
+        immediate: bool = False
     ) -> None:
         self.ticket = ticket
         self.exchange = exchange
         self.routing_key = routing_key
         self.mandatory = mandatory
         self.immediate = immediate
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("mandatory")
-        self.mandatory = (bits & 1) != 0
-        self.immediate = (bits & 2) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 40)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicReturn(_DialectMethod):
@@ -1489,40 +931,16 @@ class BasicReturn(_DialectMethod):
         routing_key: routing key it had been published with (shortstr).
     """
 
-    __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
     spec = _facts.BasicReturn
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        exchange: str = "",
-        routing_key: str = "",
+        self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.exchange = exchange
         self.routing_key = routing_key
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 50)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicDeliver(_DialectMethod):
@@ -1538,45 +956,18 @@ class BasicDeliver(_DialectMethod):
         routing_key: routing key it had been published with (shortstr).
     """
 
-    __slots__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
+    __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
     spec = _facts.BasicDeliver
 
     def __init__(
-        self,
-        consumer_tag: str = "",
-        delivery_tag: int = 0,
-        redelivered: bool = False,
-        exchange: str = "",
-        routing_key: str = "",
+        self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
+        routing_key: str = ""
     ) -> None:
         self.consumer_tag = consumer_tag
         self.delivery_tag = delivery_tag
         self.redelivered = redelivered
         self.exchange = exchange
         self.routing_key = routing_key
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicGet(_DialectMethod):
@@ -1590,26 +981,13 @@ class BasicGet(_DialectMethod):
         no_ack: deliveries count as settled once sent (bit).
     """
 
-    __slots__ = ("ticket", "queue", "no_ack")
-    __match_args__ = ("ticket", "queue", "no_ack")
+    __slots__ = __match_args__ = ("ticket", "queue", "no_ack")
     spec = _facts.BasicGet
 
     def __init__(self, ticket: int = 0, queue: str = "", no_ack: bool = False) -> None:
         self.ticket = ticket
         self.queue = queue
         self.no_ack = no_ack
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("no-ack")
-        self.no_ack = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 70)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(writer.bit(self.no_ack, "no-ack"))
 
 
 class BasicGetOk(_DialectMethod):
@@ -1625,45 +1003,18 @@ class BasicGetOk(_DialectMethod):
         message_count: messages left in the queue (long).
     """
 
-    __slots__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
-    __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
+    __slots__ = __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
     spec = _facts.BasicGetOk
 
     def __init__(
-        self,
-        delivery_tag: int = 0,
-        redelivered: bool = False,
-        exchange: str = "",
-        routing_key: str = "",
-        message_count: int = 0,
+        self, delivery_tag: int = 0, redelivered: bool = False, exchange: str = "", routing_key: str = "",
+        message_count: int = 0
     ) -> None:
         self.delivery_tag = delivery_tag
         self.redelivered = redelivered
         self.exchange = exchange
         self.routing_key = routing_key
         self.message_count = message_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        self.message_count = reader.long("message-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 71)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.long(self.message_count, "message-count")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicGetEmpty(_DialectMethod):
@@ -1675,19 +1026,11 @@ class BasicGetEmpty(_DialectMethod):
         cluster_id: cluster the server belongs to (shortstr).
     """
 
-    __slots__ = ("cluster_id",)
-    __match_args__ = ("cluster_id",)
+    __slots__ = __match_args__ = ("cluster_id",)
     spec = _facts.BasicGetEmpty
 
     def __init__(self, cluster_id: str = "") -> None:
         self.cluster_id = cluster_id
-
-    def _read(self, reader: _Reader) -> None:
-        self.cluster_id = reader.shortstr("cluster-id")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 72)
-        writer.shortstr(self.cluster_id, "cluster-id")
 
 
 class BasicAck(_DialectMethod):
@@ -1700,23 +1043,12 @@ class BasicAck(_DialectMethod):
         multiple: covers all deliveries up to this one (bit).
     """
 
-    __slots__ = ("delivery_tag", "multiple")
-    __match_args__ = ("delivery_tag", "multiple")
+    __slots__ = __match_args__ = ("delivery_tag", "multiple")
     spec = _facts.BasicAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
         self.multiple = multiple
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("multiple")
-        self.multiple = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 80)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.multiple, "multiple"))
 
 
 class BasicReject(_DialectMethod):
@@ -1729,23 +1061,12 @@ class BasicReject(_DialectMethod):
         requeue: put back on the queue instead of dropping (bit).
     """
 
-    __slots__ = ("delivery_tag", "requeue")
-    __match_args__ = ("delivery_tag", "requeue")
+    __slots__ = __match_args__ = ("delivery_tag", "requeue")
     spec = _facts.BasicReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
         self.requeue = requeue
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 90)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecover(_DialectMethod):
@@ -1757,20 +1078,11 @@ class BasicRecover(_DialectMethod):
         requeue: put back on the queue instead of dropping (bit).
     """
 
-    __slots__ = ("requeue",)
-    __match_args__ = ("requeue",)
+    __slots__ = __match_args__ = ("requeue",)
     spec = _facts.BasicRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 100)
-        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicProperties(_DialectProperties):
@@ -1793,56 +1105,19 @@ class BasicProperties(_DialectProperties):
         cluster_id: cluster mark, not in use (shortstr).
     """
 
-    __slots__ = (
-        "content_type",
-        "content_encoding",
-        "headers",
-        "delivery_mode",
-        "priority",
-        "correlation_id",
-        "reply_to",
-        "expiration",
-        "message_id",
-        "timestamp",
-        "type",
-        "user_id",
-        "app_id",
-        "cluster_id",
-    )
-    __match_args__ = (
-        "content_type",
-        "content_encoding",
-        "headers",
-        "delivery_mode",
-        "priority",
-        "correlation_id",
-        "reply_to",
-        "expiration",
-        "message_id",
-        "timestamp",
-        "type",
-        "user_id",
-        "app_id",
-        "cluster_id",
+    __slots__ = __match_args__ = (
+        "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
+        "reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id"
     )
     spec = _facts.BasicProperties
 
     def __init__(
-        self,
-        content_type: str | None = None,
-        content_encoding: str | None = None,
-        headers: _Mapping[str, _Any] | None = None,
-        delivery_mode: int | None = None,
-        priority: int | None = None,
-        correlation_id: str | None = None,
-        reply_to: str | None = None,
-        expiration: str | None = None,
-        message_id: str | None = None,
-        timestamp: _datetime | int | None = None,
-        type: str | None = None,
-        user_id: str | None = None,
-        app_id: str | None = None,
-        cluster_id: str | None = None,
+        self, content_type: str | None = None, content_encoding: str | None = None,
+        headers: _Mapping[str, _Any] | None = None, delivery_mode: int | None = None,
+        priority: int | None = None, correlation_id: str | None = None, reply_to: str | None = None,
+        expiration: str | None = None, message_id: str | None = None,
+        timestamp: _datetime | int | None = None, type: str | None = None, user_id: str | None = None,
+        app_id: str | None = None, cluster_id: str | None = None
     ) -> None:
         self.content_type = content_type
         self.content_encoding = content_encoding
@@ -1858,101 +1133,6 @@ class BasicProperties(_DialectProperties):
         self.user_id = user_id
         self.app_id = app_id
         self.cluster_id = cluster_id
-
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0x0002)
-        if flags & 0x8000:
-            self.content_type = reader.shortstr("content-type")
-        if flags & 0x4000:
-            self.content_encoding = reader.shortstr("content-encoding")
-        if flags & 0x2000:
-            self.headers = reader.table("headers")
-        if flags & 0x1000:
-            self.delivery_mode = reader.octet("delivery-mode")
-        if flags & 0x0800:
-            self.priority = reader.octet("priority")
-        if flags & 0x0400:
-            self.correlation_id = reader.shortstr("correlation-id")
-        if flags & 0x0200:
-            self.reply_to = reader.shortstr("reply-to")
-        if flags & 0x0100:
-            self.expiration = reader.shortstr("expiration")
-        if flags & 0x0080:
-            self.message_id = reader.shortstr("message-id")
-        if flags & 0x0040:
-            self.timestamp = reader.timestamp("timestamp")
-        if flags & 0x0020:
-            self.type = reader.shortstr("type")
-        if flags & 0x0010:
-            self.user_id = reader.shortstr("user-id")
-        if flags & 0x0008:
-            self.app_id = reader.shortstr("app-id")
-        if flags & 0x0004:
-            self.cluster_id = reader.shortstr("cluster-id")
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        if self.content_type is not None:
-            flags |= 0x8000
-        if self.content_encoding is not None:
-            flags |= 0x4000
-        if self.headers is not None:
-            flags |= 0x2000
-        if self.delivery_mode is not None:
-            flags |= 0x1000
-        if self.priority is not None:
-            flags |= 0x0800
-        if self.correlation_id is not None:
-            flags |= 0x0400
-        if self.reply_to is not None:
-            flags |= 0x0200
-        if self.expiration is not None:
-            flags |= 0x0100
-        if self.message_id is not None:
-            flags |= 0x0080
-        if self.timestamp is not None:
-            flags |= 0x0040
-        if self.type is not None:
-            flags |= 0x0020
-        if self.user_id is not None:
-            flags |= 0x0010
-        if self.app_id is not None:
-            flags |= 0x0008
-        if self.cluster_id is not None:
-            flags |= 0x0004
-        writer.word(flags)
-        if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
-        if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
-        if flags & 0x2000:
-            writer.table(self.headers, "headers")
-        if flags & 0x1000:
-            writer.octet(self.delivery_mode, "delivery-mode")
-        if flags & 0x0800:
-            writer.octet(self.priority, "priority")
-        if flags & 0x0400:
-            writer.shortstr(self.correlation_id, "correlation-id")
-        if flags & 0x0200:
-            writer.shortstr(self.reply_to, "reply-to")
-        if flags & 0x0100:
-            writer.shortstr(self.expiration, "expiration")
-        if flags & 0x0080:
-            writer.shortstr(self.message_id, "message-id")
-        if flags & 0x0040:
-            writer.timestamp(self.timestamp, "timestamp")
-        if flags & 0x0020:
-            writer.shortstr(self.type, "type")
-        if flags & 0x0010:
-            writer.shortstr(self.user_id, "user-id")
-        if flags & 0x0008:
-            writer.shortstr(self.app_id, "app-id")
-        if flags & 0x0004:
-            writer.shortstr(self.cluster_id, "cluster-id")
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class Basic:
@@ -1986,26 +1166,13 @@ class FileQos(_DialectMethod):
         global_: whole connection rather than this channel (bit).
     """
 
-    __slots__ = ("prefetch_size", "prefetch_count", "global_")
-    __match_args__ = ("prefetch_size", "prefetch_count", "global_")
+    __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
     spec = _facts.FileQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
         self.prefetch_count = prefetch_count
         self.global_ = global_
-
-    def _read(self, reader: _Reader) -> None:
-        self.prefetch_size = reader.long("prefetch-size")
-        self.prefetch_count = reader.short("prefetch-count")
-        bits = reader.bits("global")
-        self.global_ = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 10)
-        writer.long(self.prefetch_size, "prefetch-size")
-        writer.short(self.prefetch_count, "prefetch-count")
-        writer.bits(writer.bit(self.global_, "global"))
 
 
 class FileQosOk(_DialectMethod):
@@ -2014,18 +1181,11 @@ class FileQosOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.FileQosOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 11)
 
 
 class FileConsume(_DialectMethod):
@@ -2043,19 +1203,14 @@ class FileConsume(_DialectMethod):
         nowait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait")
-    __match_args__ = ("ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait")
+    __slots__ = __match_args__ = (
+        "ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait"
+    )
     spec = _facts.FileConsume
 
     def __init__(
-        self,
-        ticket: int = 0,
-        queue: str = "",
-        consumer_tag: str = "",
-        no_local: bool = False,
-        no_ack: bool = False,
-        exclusive: bool = False,
-        nowait: bool = False,
+        self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
+        no_ack: bool = False, exclusive: bool = False, nowait: bool = False
     ) -> None:
         self.ticket = ticket
         self.queue = queue
@@ -2064,28 +1219,6 @@ class FileConsume(_DialectMethod):
         self.no_ack = no_ack
         self.exclusive = exclusive
         self.nowait = nowait
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-local")
-        self.no_local = (bits & 1) != 0
-        self.no_ack = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.nowait = (bits & 8) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 20)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(
-            writer.bit(self.no_local, "no-local")
-            | writer.bit(self.no_ack, "no-ack") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.nowait, "nowait") << 3
-        )
 
 
 class FileConsumeOk(_DialectMethod):
@@ -2097,19 +1230,11 @@ class FileConsumeOk(_DialectMethod):
         consumer_tag: tag in effect, perhaps generated (shortstr).
     """
 
-    __slots__ = ("consumer_tag",)
-    __match_args__ = ("consumer_tag",)
+    __slots__ = __match_args__ = ("consumer_tag",)
     spec = _facts.FileConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class FileCancel(_DialectMethod):
@@ -2122,23 +1247,12 @@ class FileCancel(_DialectMethod):
         nowait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("consumer_tag", "nowait")
-    __match_args__ = ("consumer_tag", "nowait")
+    __slots__ = __match_args__ = ("consumer_tag", "nowait")
     spec = _facts.FileCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
         self.nowait = nowait
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class FileCancelOk(_DialectMethod):
@@ -2150,19 +1264,11 @@ class FileCancelOk(_DialectMethod):
         consumer_tag: subscription this is about (shortstr).
     """
 
-    __slots__ = ("consumer_tag",)
-    __match_args__ = ("consumer_tag",)
+    __slots__ = __match_args__ = ("consumer_tag",)
     spec = _facts.FileCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class FileOpen(_DialectMethod):
@@ -2175,22 +1281,12 @@ class FileOpen(_DialectMethod):
         content_size: octets of the whole body (longlong).
     """
 
-    __slots__ = ("identifier", "content_size")
-    __match_args__ = ("identifier", "content_size")
+    __slots__ = __match_args__ = ("identifier", "content_size")
     spec = _facts.FileOpen
 
     def __init__(self, identifier: str = "", content_size: int = 0) -> None:
         self.identifier = identifier
         self.content_size = content_size
-
-    def _read(self, reader: _Reader) -> None:
-        self.identifier = reader.shortstr("identifier")
-        self.content_size = reader.longlong("content-size")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 40)
-        writer.shortstr(self.identifier, "identifier")
-        writer.longlong(self.content_size, "content-size")
 
 
 class FileOpenOk(_DialectMethod):
@@ -2202,19 +1298,11 @@ class FileOpenOk(_DialectMethod):
         staged_size: octets staged already from an earlier try (longlong).
     """
 
-    __slots__ = ("staged_size",)
-    __match_args__ = ("staged_size",)
+    __slots__ = __match_args__ = ("staged_size",)
     spec = _facts.FileOpenOk
 
     def __init__(self, staged_size: int = 0) -> None:
         self.staged_size = staged_size
-
-    def _read(self, reader: _Reader) -> None:
-        self.staged_size = reader.longlong("staged-size")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 41)
-        writer.longlong(self.staged_size, "staged-size")
 
 
 class FileStage(_DialectMethod):
@@ -2223,24 +1311,11 @@ class FileStage(_DialectMethod):
     A server MUST accept it; a client MUST accept it; content follows.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.FileStage
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 50)
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 70
 
 
 class FilePublish(_DialectMethod):
@@ -2257,18 +1332,12 @@ class FilePublish(_DialectMethod):
         identifier: name of the staged body (shortstr).
     """
 
-    __slots__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate", "identifier")
-    __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate", "identifier")
+    __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate", "identifier")
     spec = _facts.FilePublish
 
     def __init__(
-        self,
-        ticket: int = 0,
-        exchange: str = "",
-        routing_key: str = "",
-        mandatory: bool = False,
-        immediate: bool = False,
-        identifier: str = "",
+        self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
+        immediate: bool = False, identifier: str = ""
     ) -> None:
         self.ticket = ticket
         self.exchange = exchange
@@ -2276,23 +1345,6 @@ class FilePublish(_DialectMethod):
         self.mandatory = mandatory
         self.immediate = immediate
         self.identifier = identifier
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("mandatory")
-        self.mandatory = (bits & 1) != 0
-        self.immediate = (bits & 2) != 0
-        self.identifier = reader.shortstr("identifier")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 60)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
-        writer.shortstr(self.identifier, "identifier")
 
 
 class FileReturn(_DialectMethod):
@@ -2307,40 +1359,16 @@ class FileReturn(_DialectMethod):
         routing_key: routing key it had been published with (shortstr).
     """
 
-    __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
     spec = _facts.FileReturn
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        exchange: str = "",
-        routing_key: str = "",
+        self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.exchange = exchange
         self.routing_key = routing_key
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 70)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 70
 
 
 class FileDeliver(_DialectMethod):
@@ -2357,18 +1385,14 @@ class FileDeliver(_DialectMethod):
         identifier: name of the staged body (shortstr).
     """
 
-    __slots__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key", "identifier")
-    __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key", "identifier")
+    __slots__ = __match_args__ = (
+        "consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key", "identifier"
+    )
     spec = _facts.FileDeliver
 
     def __init__(
-        self,
-        consumer_tag: str = "",
-        delivery_tag: int = 0,
-        redelivered: bool = False,
-        exchange: str = "",
-        routing_key: str = "",
-        identifier: str = "",
+        self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
+        routing_key: str = "", identifier: str = ""
     ) -> None:
         self.consumer_tag = consumer_tag
         self.delivery_tag = delivery_tag
@@ -2376,24 +1400,6 @@ class FileDeliver(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
         self.identifier = identifier
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        self.identifier = reader.shortstr("identifier")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 80)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.shortstr(self.identifier, "identifier")
 
 
 class FileAck(_DialectMethod):
@@ -2406,23 +1412,12 @@ class FileAck(_DialectMethod):
         multiple: covers all deliveries up to this one (bit).
     """
 
-    __slots__ = ("delivery_tag", "multiple")
-    __match_args__ = ("delivery_tag", "multiple")
+    __slots__ = __match_args__ = ("delivery_tag", "multiple")
     spec = _facts.FileAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
         self.multiple = multiple
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("multiple")
-        self.multiple = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 90)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.multiple, "multiple"))
 
 
 class FileReject(_DialectMethod):
@@ -2435,23 +1430,12 @@ class FileReject(_DialectMethod):
         requeue: put back on the queue instead of dropping (bit).
     """
 
-    __slots__ = ("delivery_tag", "requeue")
-    __match_args__ = ("delivery_tag", "requeue")
+    __slots__ = __match_args__ = ("delivery_tag", "requeue")
     spec = _facts.FileReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
         self.requeue = requeue
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 100)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class FileProperties(_DialectProperties):
@@ -2469,41 +1453,17 @@ class FileProperties(_DialectProperties):
         cluster_id: cluster mark, not in use (shortstr).
     """
 
-    __slots__ = (
-        "content_type",
-        "content_encoding",
-        "headers",
-        "priority",
-        "reply_to",
-        "message_id",
-        "filename",
-        "timestamp",
-        "cluster_id",
-    )
-    __match_args__ = (
-        "content_type",
-        "content_encoding",
-        "headers",
-        "priority",
-        "reply_to",
-        "message_id",
-        "filename",
-        "timestamp",
-        "cluster_id",
+    __slots__ = __match_args__ = (
+        "content_type", "content_encoding", "headers", "priority", "reply_to", "message_id", "filename",
+        "timestamp", "cluster_id"
     )
     spec = _facts.FileProperties
 
     def __init__(
-        self,
-        content_type: str | None = None,
-        content_encoding: str | None = None,
-        headers: _Mapping[str, _Any] | None = None,
-        priority: int | None = None,
-        reply_to: str | None = None,
-        message_id: str | None = None,
-        filename: str | None = None,
-        timestamp: _datetime | int | None = None,
-        cluster_id: str | None = None,
+        self, content_type: str | None = None, content_encoding: str | None = None,
+        headers: _Mapping[str, _Any] | None = None, priority: int | None = None, reply_to: str | None = None,
+        message_id: str | None = None, filename: str | None = None, timestamp: _datetime | int | None = None,
+        cluster_id: str | None = None
     ) -> None:
         self.content_type = content_type
         self.content_encoding = content_encoding
@@ -2514,71 +1474,6 @@ class FileProperties(_DialectProperties):
         self.filename = filename
         self.timestamp = timestamp
         self.cluster_id = cluster_id
-
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0x007e)
-        if flags & 0x8000:
-            self.content_type = reader.shortstr("content-type")
-        if flags & 0x4000:
-            self.content_encoding = reader.shortstr("content-encoding")
-        if flags & 0x2000:
-            self.headers = reader.table("headers")
-        if flags & 0x1000:
-            self.priority = reader.octet("priority")
-        if flags & 0x0800:
-            self.reply_to = reader.shortstr("reply-to")
-        if flags & 0x0400:
-            self.message_id = reader.shortstr("message-id")
-        if flags & 0x0200:
-            self.filename = reader.shortstr("filename")
-        if flags & 0x0100:
-            self.timestamp = reader.timestamp("timestamp")
-        if flags & 0x0080:
-            self.cluster_id = reader.shortstr("cluster-id")
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        if self.content_type is not None:
-            flags |= 0x8000
-        if self.content_encoding is not None:
-            flags |= 0x4000
-        if self.headers is not None:
-            flags |= 0x2000
-        if self.priority is not None:
-            flags |= 0x1000
-        if self.reply_to is not None:
-            flags |= 0x0800
-        if self.message_id is not None:
-            flags |= 0x0400
-        if self.filename is not None:
-            flags |= 0x0200
-        if self.timestamp is not None:
-            flags |= 0x0100
-        if self.cluster_id is not None:
-            flags |= 0x0080
-        writer.word(flags)
-        if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
-        if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
-        if flags & 0x2000:
-            writer.table(self.headers, "headers")
-        if flags & 0x1000:
-            writer.octet(self.priority, "priority")
-        if flags & 0x0800:
-            writer.shortstr(self.reply_to, "reply-to")
-        if flags & 0x0400:
-            writer.shortstr(self.message_id, "message-id")
-        if flags & 0x0200:
-            writer.shortstr(self.filename, "filename")
-        if flags & 0x0100:
-            writer.timestamp(self.timestamp, "timestamp")
-        if flags & 0x0080:
-            writer.shortstr(self.cluster_id, "cluster-id")
-
-    def _class_id(self) -> int:
-        return 70
 
 
 class File:
@@ -2612,35 +1507,16 @@ class StreamQos(_DialectMethod):
         global_: whole connection rather than this channel (bit).
     """
 
-    __slots__ = ("prefetch_size", "prefetch_count", "consume_rate", "global_")
-    __match_args__ = ("prefetch_size", "prefetch_count", "consume_rate", "global_")
+    __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "consume_rate", "global_")
     spec = _facts.StreamQos
 
     def __init__(
-        self,
-        prefetch_size: int = 0,
-        prefetch_count: int = 0,
-        consume_rate: int = 0,
-        global_: bool = False,
+        self, prefetch_size: int = 0, prefetch_count: int = 0, consume_rate: int = 0, global_: bool = False
     ) -> None:
         self.prefetch_size = prefetch_size
         self.prefetch_count = prefetch_count
         self.consume_rate = consume_rate
         self.global_ = global_
-
-    def _read(self, reader: _Reader) -> None:
-        self.prefetch_size = reader.long("prefetch-size")
-        self.prefetch_count = reader.short("prefetch-count")
-        self.consume_rate = reader.long("consume-rate")
-        bits = reader.bits("global")
-        self.global_ = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 10)
-        writer.long(self.prefetch_size, "prefetch-size")
-        writer.short(self.prefetch_count, "prefetch-count")
-        writer.long(self.consume_rate, "consume-rate")
-        writer.bits(writer.bit(self.global_, "global"))
 
 
 class StreamQosOk(_DialectMethod):
@@ -2649,18 +1525,11 @@ class StreamQosOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.StreamQosOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 11)
 
 
 class StreamConsume(_DialectMethod):
@@ -2677,18 +1546,12 @@ class StreamConsume(_DialectMethod):
         nowait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("ticket", "queue", "consumer_tag", "no_local", "exclusive", "nowait")
-    __match_args__ = ("ticket", "queue", "consumer_tag", "no_local", "exclusive", "nowait")
+    __slots__ = __match_args__ = ("ticket", "queue", "consumer_tag", "no_local", "exclusive", "nowait")
     spec = _facts.StreamConsume
 
     def __init__(
-        self,
-        ticket: int = 0,
-        queue: str = "",
-        consumer_tag: str = "",
-        no_local: bool = False,
-        exclusive: bool = False,
-        nowait: bool = False,
+        self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
+        exclusive: bool = False, nowait: bool = False
     ) -> None:
         self.ticket = ticket
         self.queue = queue
@@ -2696,26 +1559,6 @@ class StreamConsume(_DialectMethod):
         self.no_local = no_local
         self.exclusive = exclusive
         self.nowait = nowait
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-local")
-        self.no_local = (bits & 1) != 0
-        self.exclusive = (bits & 2) != 0
-        self.nowait = (bits & 4) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 20)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(
-            writer.bit(self.no_local, "no-local")
-            | writer.bit(self.exclusive, "exclusive") << 1
-            | writer.bit(self.nowait, "nowait") << 2
-        )
 
 
 class StreamConsumeOk(_DialectMethod):
@@ -2727,19 +1570,11 @@ class StreamConsumeOk(_DialectMethod):
         consumer_tag: tag in effect, perhaps generated (shortstr).
     """
 
-    __slots__ = ("consumer_tag",)
-    __match_args__ = ("consumer_tag",)
+    __slots__ = __match_args__ = ("consumer_tag",)
     spec = _facts.StreamConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class StreamCancel(_DialectMethod):
@@ -2752,23 +1587,12 @@ class StreamCancel(_DialectMethod):
         nowait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("consumer_tag", "nowait")
-    __match_args__ = ("consumer_tag", "nowait")
+    __slots__ = __match_args__ = ("consumer_tag", "nowait")
     spec = _facts.StreamCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
         self.nowait = nowait
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class StreamCancelOk(_DialectMethod):
@@ -2780,19 +1604,11 @@ class StreamCancelOk(_DialectMethod):
         consumer_tag: subscription this is about (shortstr).
     """
 
-    __slots__ = ("consumer_tag",)
-    __match_args__ = ("consumer_tag",)
+    __slots__ = __match_args__ = ("consumer_tag",)
     spec = _facts.StreamCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class StreamPublish(_DialectMethod):
@@ -2808,44 +1624,18 @@ class StreamPublish(_DialectMethod):
         immediate: give it back if no consumer is ready (bit).
     """
 
-    __slots__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
+    __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
     spec = _facts.StreamPublish
 
     def __init__(
-        self,
-        ticket: int = 0,
-        exchange: str = "",
-        routing_key: str = "",
-        mandatory: bool = False,
-        immediate: bool = False,
+        self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
+        immediate: bool = False
     ) -> None:
         self.ticket = ticket
         self.exchange = exchange
         self.routing_key = routing_key
         self.mandatory = mandatory
         self.immediate = immediate
-
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("mandatory")
-        self.mandatory = (bits & 1) != 0
-        self.immediate = (bits & 2) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 40)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 80
 
 
 class StreamReturn(_DialectMethod):
@@ -2860,40 +1650,16 @@ class StreamReturn(_DialectMethod):
         routing_key: routing key it had been published with (shortstr).
     """
 
-    __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
     spec = _facts.StreamReturn
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        exchange: str = "",
-        routing_key: str = "",
+        self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.exchange = exchange
         self.routing_key = routing_key
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 50)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 80
 
 
 class StreamDeliver(_DialectMethod):
@@ -2908,40 +1674,16 @@ class StreamDeliver(_DialectMethod):
         queue: queue the content came through (shortstr).
     """
 
-    __slots__ = ("consumer_tag", "delivery_tag", "exchange", "queue")
-    __match_args__ = ("consumer_tag", "delivery_tag", "exchange", "queue")
+    __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "exchange", "queue")
     spec = _facts.StreamDeliver
 
     def __init__(
-        self,
-        consumer_tag: str = "",
-        delivery_tag: int = 0,
-        exchange: str = "",
-        queue: str = "",
+        self, consumer_tag: str = "", delivery_tag: int = 0, exchange: str = "", queue: str = ""
     ) -> None:
         self.consumer_tag = consumer_tag
         self.delivery_tag = delivery_tag
         self.exchange = exchange
         self.queue = queue
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        self.delivery_tag = reader.longlong("delivery-tag")
-        self.exchange = reader.shortstr("exchange")
-        self.queue = reader.shortstr("queue")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.queue, "queue")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 80
 
 
 class StreamProperties(_DialectProperties):
@@ -2955,64 +1697,19 @@ class StreamProperties(_DialectProperties):
         timestamp: when the message came about (timestamp).
     """
 
-    __slots__ = ("content_type", "content_encoding", "headers", "priority", "timestamp")
-    __match_args__ = ("content_type", "content_encoding", "headers", "priority", "timestamp")
+    __slots__ = __match_args__ = ("content_type", "content_encoding", "headers", "priority", "timestamp")
     spec = _facts.StreamProperties
 
     def __init__(
-        self,
-        content_type: str | None = None,
-        content_encoding: str | None = None,
-        headers: _Mapping[str, _Any] | None = None,
-        priority: int | None = None,
-        timestamp: _datetime | int | None = None,
+        self, content_type: str | None = None, content_encoding: str | None = None,
+        headers: _Mapping[str, _Any] | None = None, priority: int | None = None,
+        timestamp: _datetime | int | None = None
     ) -> None:
         self.content_type = content_type
         self.content_encoding = content_encoding
         self.headers = headers
         self.priority = priority
         self.timestamp = timestamp
-
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0x07fe)
-        if flags & 0x8000:
-            self.content_type = reader.shortstr("content-type")
-        if flags & 0x4000:
-            self.content_encoding = reader.shortstr("content-encoding")
-        if flags & 0x2000:
-            self.headers = reader.table("headers")
-        if flags & 0x1000:
-            self.priority = reader.octet("priority")
-        if flags & 0x0800:
-            self.timestamp = reader.timestamp("timestamp")
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        if self.content_type is not None:
-            flags |= 0x8000
-        if self.content_encoding is not None:
-            flags |= 0x4000
-        if self.headers is not None:
-            flags |= 0x2000
-        if self.priority is not None:
-            flags |= 0x1000
-        if self.timestamp is not None:
-            flags |= 0x0800
-        writer.word(flags)
-        if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
-        if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
-        if flags & 0x2000:
-            writer.table(self.headers, "headers")
-        if flags & 0x1000:
-            writer.octet(self.priority, "priority")
-        if flags & 0x0800:
-            writer.timestamp(self.timestamp, "timestamp")
-
-    def _class_id(self) -> int:
-        return 80
 
 
 class Stream:
@@ -3035,18 +1732,11 @@ class TxSelect(_DialectMethod):
     A server MUST accept it; answered by select-ok.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxSelect
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 10)
 
 
 class TxSelectOk(_DialectMethod):
@@ -3055,18 +1745,11 @@ class TxSelectOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxSelectOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 11)
 
 
 class TxCommit(_DialectMethod):
@@ -3075,18 +1758,11 @@ class TxCommit(_DialectMethod):
     A server MUST accept it; answered by commit-ok.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxCommit
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 20)
 
 
 class TxCommitOk(_DialectMethod):
@@ -3095,18 +1771,11 @@ class TxCommitOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxCommitOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 21)
 
 
 class TxRollback(_DialectMethod):
@@ -3115,18 +1784,11 @@ class TxRollback(_DialectMethod):
     A server MUST accept it; answered by rollback-ok.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxRollback
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 30)
 
 
 class TxRollbackOk(_DialectMethod):
@@ -3135,18 +1797,11 @@ class TxRollbackOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxRollbackOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 31)
 
 
 class Tx:
@@ -3166,18 +1821,11 @@ class DtxSelect(_DialectMethod):
     A server MUST accept it; answered by select-ok.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.DtxSelect
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(100, 10)
 
 
 class DtxSelectOk(_DialectMethod):
@@ -3186,18 +1834,11 @@ class DtxSelectOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.DtxSelectOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(100, 11)
 
 
 class DtxStart(_DialectMethod):
@@ -3209,19 +1850,11 @@ class DtxStart(_DialectMethod):
         dtx_identifier: which distributed transaction to join (shortstr).
     """
 
-    __slots__ = ("dtx_identifier",)
-    __match_args__ = ("dtx_identifier",)
+    __slots__ = __match_args__ = ("dtx_identifier",)
     spec = _facts.DtxStart
 
     def __init__(self, dtx_identifier: str = "") -> None:
         self.dtx_identifier = dtx_identifier
-
-    def _read(self, reader: _Reader) -> None:
-        self.dtx_identifier = reader.shortstr("dtx-identifier")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(100, 20)
-        writer.shortstr(self.dtx_identifier, "dtx-identifier")
 
 
 class DtxStartOk(_DialectMethod):
@@ -3230,18 +1863,11 @@ class DtxStartOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.DtxStartOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(100, 21)
 
 
 class Dtx:
@@ -3262,25 +1888,11 @@ class TunnelRequest(_DialectMethod):
         meta_data: routing hints of the tunnelled protocol (table).
     """
 
-    __slots__ = ("meta_data",)
-    __match_args__ = ("meta_data",)
+    __slots__ = __match_args__ = ("meta_data",)
     spec = _facts.TunnelRequest
 
     def __init__(self, meta_data: _Mapping[str, _Any] | None = None) -> None:
         self.meta_data: _Mapping[str, _Any] = {} if meta_data is None else meta_data
-
-    def _read(self, reader: _Reader) -> None:
-        self.meta_data = reader.table("meta-data")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(110, 10)
-        writer.table(self.meta_data, "meta-data")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 110
 
 
 class TunnelProperties(_DialectProperties):
@@ -3294,64 +1906,18 @@ class TunnelProperties(_DialectProperties):
         broadcast: whether every proxy should get it (octet).
     """
 
-    __slots__ = ("headers", "proxy_name", "data_name", "durable", "broadcast")
-    __match_args__ = ("headers", "proxy_name", "data_name", "durable", "broadcast")
+    __slots__ = __match_args__ = ("headers", "proxy_name", "data_name", "durable", "broadcast")
     spec = _facts.TunnelProperties
 
     def __init__(
-        self,
-        headers: _Mapping[str, _Any] | None = None,
-        proxy_name: str | None = None,
-        data_name: str | None = None,
-        durable: int | None = None,
-        broadcast: int | None = None,
+        self, headers: _Mapping[str, _Any] | None = None, proxy_name: str | None = None,
+        data_name: str | None = None, durable: int | None = None, broadcast: int | None = None
     ) -> None:
         self.headers = headers
         self.proxy_name = proxy_name
         self.data_name = data_name
         self.durable = durable
         self.broadcast = broadcast
-
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0x07fe)
-        if flags & 0x8000:
-            self.headers = reader.table("headers")
-        if flags & 0x4000:
-            self.proxy_name = reader.shortstr("proxy-name")
-        if flags & 0x2000:
-            self.data_name = reader.shortstr("data-name")
-        if flags & 0x1000:
-            self.durable = reader.octet("durable")
-        if flags & 0x0800:
-            self.broadcast = reader.octet("broadcast")
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        if self.headers is not None:
-            flags |= 0x8000
-        if self.proxy_name is not None:
-            flags |= 0x4000
-        if self.data_name is not None:
-            flags |= 0x2000
-        if self.durable is not None:
-            flags |= 0x1000
-        if self.broadcast is not None:
-            flags |= 0x0800
-        writer.word(flags)
-        if flags & 0x8000:
-            writer.table(self.headers, "headers")
-        if flags & 0x4000:
-            writer.shortstr(self.proxy_name, "proxy-name")
-        if flags & 0x2000:
-            writer.shortstr(self.data_name, "data-name")
-        if flags & 0x1000:
-            writer.octet(self.durable, "durable")
-        if flags & 0x0800:
-            writer.octet(self.broadcast, "broadcast")
-
-    def _class_id(self) -> int:
-        return 110
 
 
 class Tunnel:
@@ -3373,38 +1939,18 @@ class TestInteger(_DialectMethod):
         operation: what to do with the operands (octet).
     """
 
-    __slots__ = ("integer_1", "integer_2", "integer_3", "integer_4", "operation")
-    __match_args__ = ("integer_1", "integer_2", "integer_3", "integer_4", "operation")
+    __slots__ = __match_args__ = ("integer_1", "integer_2", "integer_3", "integer_4", "operation")
     spec = _facts.TestInteger
 
     def __init__(
-        self,
-        integer_1: int = 0,
-        integer_2: int = 0,
-        integer_3: int = 0,
-        integer_4: int = 0,
-        operation: int = 0,
+        self, integer_1: int = 0, integer_2: int = 0, integer_3: int = 0, integer_4: int = 0,
+        operation: int = 0
     ) -> None:
         self.integer_1 = integer_1
         self.integer_2 = integer_2
         self.integer_3 = integer_3
         self.integer_4 = integer_4
         self.operation = operation
-
-    def _read(self, reader: _Reader) -> None:
-        self.integer_1 = reader.octet("integer-1")
-        self.integer_2 = reader.short("integer-2")
-        self.integer_3 = reader.long("integer-3")
-        self.integer_4 = reader.longlong("integer-4")
-        self.operation = reader.octet("operation")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 10)
-        writer.octet(self.integer_1, "integer-1")
-        writer.short(self.integer_2, "integer-2")
-        writer.long(self.integer_3, "integer-3")
-        writer.longlong(self.integer_4, "integer-4")
-        writer.octet(self.operation, "operation")
 
 
 class TestIntegerOk(_DialectMethod):
@@ -3416,19 +1962,11 @@ class TestIntegerOk(_DialectMethod):
         result: what came of the operation (longlong).
     """
 
-    __slots__ = ("result",)
-    __match_args__ = ("result",)
+    __slots__ = __match_args__ = ("result",)
     spec = _facts.TestIntegerOk
 
     def __init__(self, result: int = 0) -> None:
         self.result = result
-
-    def _read(self, reader: _Reader) -> None:
-        self.result = reader.longlong("result")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 11)
-        writer.longlong(self.result, "result")
 
 
 class TestString(_DialectMethod):
@@ -3442,25 +1980,13 @@ class TestString(_DialectMethod):
         operation: what to do with the operands (octet).
     """
 
-    __slots__ = ("string_1", "string_2", "operation")
-    __match_args__ = ("string_1", "string_2", "operation")
+    __slots__ = __match_args__ = ("string_1", "string_2", "operation")
     spec = _facts.TestString
 
     def __init__(self, string_1: str = "", string_2: bytes = b"", operation: int = 0) -> None:
         self.string_1 = string_1
         self.string_2 = string_2
         self.operation = operation
-
-    def _read(self, reader: _Reader) -> None:
-        self.string_1 = reader.shortstr("string-1")
-        self.string_2 = reader.longstr("string-2")
-        self.operation = reader.octet("operation")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 20)
-        writer.shortstr(self.string_1, "string-1")
-        writer.longstr(self.string_2, "string-2")
-        writer.octet(self.operation, "operation")
 
 
 class TestStringOk(_DialectMethod):
@@ -3472,19 +1998,11 @@ class TestStringOk(_DialectMethod):
         result: what came of the operation (longstr).
     """
 
-    __slots__ = ("result",)
-    __match_args__ = ("result",)
+    __slots__ = __match_args__ = ("result",)
     spec = _facts.TestStringOk
 
     def __init__(self, result: bytes = b"") -> None:
         self.result = result
-
-    def _read(self, reader: _Reader) -> None:
-        self.result = reader.longstr("result")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 21)
-        writer.longstr(self.result, "result")
 
 
 class TestTable(_DialectMethod):
@@ -3498,30 +2016,15 @@ class TestTable(_DialectMethod):
         string_op: what to do with the strings (octet).
     """
 
-    __slots__ = ("table", "integer_op", "string_op")
-    __match_args__ = ("table", "integer_op", "string_op")
+    __slots__ = __match_args__ = ("table", "integer_op", "string_op")
     spec = _facts.TestTable
 
     def __init__(
-        self,
-        table: _Mapping[str, _Any] | None = None,
-        integer_op: int = 0,
-        string_op: int = 0,
+        self, table: _Mapping[str, _Any] | None = None, integer_op: int = 0, string_op: int = 0
     ) -> None:
         self.table: _Mapping[str, _Any] = {} if table is None else table
         self.integer_op = integer_op
         self.string_op = string_op
-
-    def _read(self, reader: _Reader) -> None:
-        self.table = reader.table("table")
-        self.integer_op = reader.octet("integer-op")
-        self.string_op = reader.octet("string-op")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 30)
-        writer.table(self.table, "table")
-        writer.octet(self.integer_op, "integer-op")
-        writer.octet(self.string_op, "string-op")
 
 
 class TestTableOk(_DialectMethod):
@@ -3534,22 +2037,12 @@ class TestTableOk(_DialectMethod):
         string_result: what came of the strings (longstr).
     """
 
-    __slots__ = ("integer_result", "string_result")
-    __match_args__ = ("integer_result", "string_result")
+    __slots__ = __match_args__ = ("integer_result", "string_result")
     spec = _facts.TestTableOk
 
     def __init__(self, integer_result: int = 0, string_result: bytes = b"") -> None:
         self.integer_result = integer_result
         self.string_result = string_result
-
-    def _read(self, reader: _Reader) -> None:
-        self.integer_result = reader.longlong("integer-result")
-        self.string_result = reader.longstr("string-result")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 31)
-        writer.longlong(self.integer_result, "integer-result")
-        writer.longstr(self.string_result, "string-result")
 
 
 class TestContent(_DialectMethod):
@@ -3558,24 +2051,11 @@ class TestContent(_DialectMethod):
     A server MUST accept it; a client MUST accept it; content follows; answered by content-ok.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TestContent
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 40)
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 120
 
 
 class TestContentOk(_DialectMethod):
@@ -3587,47 +2067,21 @@ class TestContentOk(_DialectMethod):
         content_checksum: sum over the octets of the content (long).
     """
 
-    __slots__ = ("content_checksum",)
-    __match_args__ = ("content_checksum",)
+    __slots__ = __match_args__ = ("content_checksum",)
     spec = _facts.TestContentOk
 
     def __init__(self, content_checksum: int = 0) -> None:
         self.content_checksum = content_checksum
 
-    def _read(self, reader: _Reader) -> None:
-        self.content_checksum = reader.long("content-checksum")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 41)
-        writer.long(self.content_checksum, "content-checksum")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 120
-
 
 class TestProperties(_DialectProperties):
     """Properties of test content (120); None stands for one that is absent."""
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TestProperties
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0xfffe)
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        writer.word(flags)
-
-    def _class_id(self) -> int:
-        return 120
 
 
 class Test:
@@ -3776,6 +2230,7 @@ DIALECT = _Dialect(
         TunnelProperties,
         TestProperties,
     ),
+    routines=_ROUTINES,
 )
 METHODS = DIALECT.methods
 PROPERTIES = DIALECT.properties

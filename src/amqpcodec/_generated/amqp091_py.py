@@ -26,10 +26,7 @@ from amqpcodec._kernel.slots.constructors_py import describe as _describe
 from amqpcodec._kernel.slots.sharing_py import share as _share
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec._generated import amqp091_facts as _facts
-
-if TYPE_CHECKING:
-    from amqpcodec._kernel.reader_py import Reader as _Reader
-    from amqpcodec._kernel.writer_py import Writer as _Writer
+from .layouts_py import ROUTINES as _ROUTINES
 
 _require_same(__name__, "fd64436ead5bea50", _facts.DIGEST)
 
@@ -86,38 +83,20 @@ class ConnectionStart(_DialectMethod):
         locales: languages for texts on offer, blank separated (longstr).
     """
 
-    __slots__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
-    __match_args__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
+    __slots__ = __match_args__ = (
+        "version_major", "version_minor", "server_properties", "mechanisms", "locales"
+    )
     spec = _facts.ConnectionStart
 
     def __init__(
-        self,
-        version_major: int = 0,
-        version_minor: int = 0,
-        server_properties: _Mapping[str, _Any] | None = None,
-        mechanisms: bytes = b"",
-        locales: bytes = b"",
+        self, version_major: int = 0, version_minor: int = 0,
+        server_properties: _Mapping[str, _Any] | None = None, mechanisms: bytes = b"", locales: bytes = b""
     ) -> None:
         self.version_major = version_major
         self.version_minor = version_minor
         self.server_properties: _Mapping[str, _Any] = {} if server_properties is None else server_properties
         self.mechanisms = mechanisms
         self.locales = locales
-
-    def _read(self, reader: _Reader) -> None:
-        self.version_major = reader.octet("version-major")
-        self.version_minor = reader.octet("version-minor")
-        self.server_properties = reader.table("server-properties")
-        self.mechanisms = reader.longstr("mechanisms")
-        self.locales = reader.longstr("locales")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 10)
-        writer.octet(self.version_major, "version-major")
-        writer.octet(self.version_minor, "version-minor")
-        writer.table(self.server_properties, "server-properties")
-        writer.longstr(self.mechanisms, "mechanisms")
-        writer.longstr(self.locales, "locales")
 
 
 class ConnectionStartOk(_DialectMethod):
@@ -132,34 +111,17 @@ class ConnectionStartOk(_DialectMethod):
         locale: language for texts the client took (shortstr).
     """
 
-    __slots__ = ("client_properties", "mechanism", "response", "locale")
-    __match_args__ = ("client_properties", "mechanism", "response", "locale")
+    __slots__ = __match_args__ = ("client_properties", "mechanism", "response", "locale")
     spec = _facts.ConnectionStartOk
 
     def __init__(
-        self,
-        client_properties: _Mapping[str, _Any] | None = None,
-        mechanism: str = "",
-        response: bytes = b"",
-        locale: str = "",
+        self, client_properties: _Mapping[str, _Any] | None = None, mechanism: str = "",
+        response: bytes = b"", locale: str = ""
     ) -> None:
         self.client_properties: _Mapping[str, _Any] = {} if client_properties is None else client_properties
         self.mechanism = mechanism
         self.response = response
         self.locale = locale
-
-    def _read(self, reader: _Reader) -> None:
-        self.client_properties = reader.table("client-properties")
-        self.mechanism = reader.shortstr("mechanism")
-        self.response = reader.longstr("response")
-        self.locale = reader.shortstr("locale")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 11)
-        writer.table(self.client_properties, "client-properties")
-        writer.shortstr(self.mechanism, "mechanism")
-        writer.longstr(self.response, "response")
-        writer.shortstr(self.locale, "locale")
 
 
 class ConnectionSecure(_DialectMethod):
@@ -171,19 +133,11 @@ class ConnectionSecure(_DialectMethod):
         challenge: login question as the mechanism defines it (longstr).
     """
 
-    __slots__ = ("challenge",)
-    __match_args__ = ("challenge",)
+    __slots__ = __match_args__ = ("challenge",)
     spec = _facts.ConnectionSecure
 
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
-
-    def _read(self, reader: _Reader) -> None:
-        self.challenge = reader.longstr("challenge")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 20)
-        writer.longstr(self.challenge, "challenge")
 
 
 class ConnectionSecureOk(_DialectMethod):
@@ -195,19 +149,11 @@ class ConnectionSecureOk(_DialectMethod):
         response: login data as the mechanism defines it (longstr).
     """
 
-    __slots__ = ("response",)
-    __match_args__ = ("response",)
+    __slots__ = __match_args__ = ("response",)
     spec = _facts.ConnectionSecureOk
 
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
-
-    def _read(self, reader: _Reader) -> None:
-        self.response = reader.longstr("response")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 21)
-        writer.longstr(self.response, "response")
 
 
 class ConnectionTune(_DialectMethod):
@@ -221,25 +167,13 @@ class ConnectionTune(_DialectMethod):
         heartbeat: seconds between heartbeats, as proposed (short).
     """
 
-    __slots__ = ("channel_max", "frame_max", "heartbeat")
-    __match_args__ = ("channel_max", "frame_max", "heartbeat")
+    __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
     spec = _facts.ConnectionTune
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
         self.frame_max = frame_max
         self.heartbeat = heartbeat
-
-    def _read(self, reader: _Reader) -> None:
-        self.channel_max = reader.short("channel-max")
-        self.frame_max = reader.long("frame-max")
-        self.heartbeat = reader.short("heartbeat")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 30)
-        writer.short(self.channel_max, "channel-max")
-        writer.long(self.frame_max, "frame-max")
-        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionTuneOk(_DialectMethod):
@@ -253,25 +187,13 @@ class ConnectionTuneOk(_DialectMethod):
         heartbeat: seconds between heartbeats, zero for none (short).
     """
 
-    __slots__ = ("channel_max", "frame_max", "heartbeat")
-    __match_args__ = ("channel_max", "frame_max", "heartbeat")
+    __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
     spec = _facts.ConnectionTuneOk
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
         self.frame_max = frame_max
         self.heartbeat = heartbeat
-
-    def _read(self, reader: _Reader) -> None:
-        self.channel_max = reader.short("channel-max")
-        self.frame_max = reader.long("frame-max")
-        self.heartbeat = reader.short("heartbeat")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 31)
-        writer.short(self.channel_max, "channel-max")
-        writer.long(self.frame_max, "frame-max")
-        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionOpen(_DialectMethod):
@@ -294,18 +216,6 @@ class ConnectionOpen(_DialectMethod):
         self.reserved_1 = reserved_1
         self.reserved_2 = reserved_2
 
-    def _read(self, reader: _Reader) -> None:
-        self.virtual_host = reader.shortstr("virtual-host")
-        self.reserved_1 = reader.shortstr("reserved-1")
-        bits = reader.bits("reserved-2")
-        self.reserved_2 = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 40)
-        writer.shortstr(self.virtual_host, "virtual-host")
-        writer.shortstr(self.reserved_1, "reserved-1")
-        writer.bits(writer.bit(self.reserved_2, "reserved-2"))
-
 
 class ConnectionOpenOk(_DialectMethod):
     """connection.open-ok (10, 41) of amqp-0-9-1: virtual host entered, connection usable.
@@ -323,13 +233,6 @@ class ConnectionOpenOk(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.shortstr("reserved-1")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 41)
-        writer.shortstr(self.reserved_1, "reserved-1")
-
 
 class ConnectionClose(_DialectMethod):
     """connection.close (10, 50) of amqp-0-9-1: either side ends everything, saying why.
@@ -343,34 +246,16 @@ class ConnectionClose(_DialectMethod):
         method_id: method at fault, else zero (short).
     """
 
-    __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
-    __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
     spec = _facts.ConnectionClose
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        class_id: int = 0,
-        method_id: int = 0,
+        self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.class_id = class_id
         self.method_id = method_id
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.class_id = reader.short("class-id")
-        self.method_id = reader.short("method-id")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 50)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.short(self.class_id, "class-id")
-        writer.short(self.method_id, "method-id")
 
 
 class ConnectionCloseOk(_DialectMethod):
@@ -379,18 +264,11 @@ class ConnectionCloseOk(_DialectMethod):
     A server MUST accept it; a client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ConnectionCloseOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 51)
 
 
 class Connection:
@@ -424,13 +302,6 @@ class ChannelOpen(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.shortstr("reserved-1")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 10)
-        writer.shortstr(self.reserved_1, "reserved-1")
-
 
 class ChannelOpenOk(_DialectMethod):
     """channel.open-ok (20, 11) of amqp-0-9-1: channel number is in use now.
@@ -448,13 +319,6 @@ class ChannelOpenOk(_DialectMethod):
     def __init__(self, *, reserved_1: bytes = b"") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.longstr("reserved-1")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 11)
-        writer.longstr(self.reserved_1, "reserved-1")
-
 
 class ChannelFlow(_DialectMethod):
     """channel.flow (20, 20) of amqp-0-9-1: pause or restart contents from the peer.
@@ -465,20 +329,11 @@ class ChannelFlow(_DialectMethod):
         active: true to let contents flow (bit).
     """
 
-    __slots__ = ("active",)
-    __match_args__ = ("active",)
+    __slots__ = __match_args__ = ("active",)
     spec = _facts.ChannelFlow
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("active")
-        self.active = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 20)
-        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelFlowOk(_DialectMethod):
@@ -490,20 +345,11 @@ class ChannelFlowOk(_DialectMethod):
         active: what the peer now does (bit).
     """
 
-    __slots__ = ("active",)
-    __match_args__ = ("active",)
+    __slots__ = __match_args__ = ("active",)
     spec = _facts.ChannelFlowOk
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("active")
-        self.active = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 21)
-        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelClose(_DialectMethod):
@@ -518,34 +364,16 @@ class ChannelClose(_DialectMethod):
         method_id: method at fault, else zero (short).
     """
 
-    __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
-    __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
     spec = _facts.ChannelClose
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        class_id: int = 0,
-        method_id: int = 0,
+        self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.class_id = class_id
         self.method_id = method_id
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.class_id = reader.short("class-id")
-        self.method_id = reader.short("method-id")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 40)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.short(self.class_id, "class-id")
-        writer.short(self.method_id, "method-id")
 
 
 class ChannelCloseOk(_DialectMethod):
@@ -554,18 +382,11 @@ class ChannelCloseOk(_DialectMethod):
     A server MUST accept it; a client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ChannelCloseOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 41)
 
 
 class Channel:
@@ -597,31 +418,16 @@ class ExchangeDeclare(_DialectMethod):
     """
 
     __slots__ = (
-        "reserved_1",
-        "exchange",
-        "type",
-        "passive",
-        "durable",
-        "reserved_2",
-        "reserved_3",
-        "no_wait",
-        "arguments",
+        "reserved_1", "exchange", "type", "passive", "durable", "reserved_2", "reserved_3", "no_wait",
+        "arguments"
     )
     __match_args__ = ("exchange", "type", "passive", "durable", "no_wait", "arguments")
     spec = _facts.ExchangeDeclare
 
     def __init__(
-        self,
-        exchange: str = "",
-        type: str = "",
-        passive: bool = False,
-        durable: bool = False,
-        no_wait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
-        reserved_2: bool = False,
-        reserved_3: bool = False,
+        self, exchange: str = "", type: str = "", passive: bool = False, durable: bool = False,
+        no_wait: bool = False, arguments: _Mapping[str, _Any] | None = None, *, reserved_1: int = 0,
+        reserved_2: bool = False, reserved_3: bool = False
     ) -> None:
         self.reserved_1 = reserved_1
         self.exchange = exchange
@@ -633,32 +439,6 @@ class ExchangeDeclare(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.exchange = reader.shortstr("exchange")
-        self.type = reader.shortstr("type")
-        bits = reader.bits("passive")
-        self.passive = (bits & 1) != 0
-        self.durable = (bits & 2) != 0
-        self.reserved_2 = (bits & 4) != 0
-        self.reserved_3 = (bits & 8) != 0
-        self.no_wait = (bits & 16) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 10)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.type, "type")
-        writer.bits(
-            writer.bit(self.passive, "passive")
-            | writer.bit(self.durable, "durable") << 1
-            | writer.bit(self.reserved_2, "reserved-2") << 2
-            | writer.bit(self.reserved_3, "reserved-3") << 3
-            | writer.bit(self.no_wait, "no-wait") << 4
-        )
-        writer.table(self.arguments, "arguments")
-
 
 class ExchangeDeclareOk(_DialectMethod):
     """exchange.declare-ok (40, 11) of amqp-0-9-1: exchange exists as asked.
@@ -666,18 +446,11 @@ class ExchangeDeclareOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ExchangeDeclareOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 11)
 
 
 class ExchangeDelete(_DialectMethod):
@@ -697,30 +470,12 @@ class ExchangeDelete(_DialectMethod):
     spec = _facts.ExchangeDelete
 
     def __init__(
-        self,
-        exchange: str = "",
-        if_unused: bool = False,
-        no_wait: bool = False,
-        *,
-        reserved_1: int = 0,
+        self, exchange: str = "", if_unused: bool = False, no_wait: bool = False, *, reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.exchange = exchange
         self.if_unused = if_unused
         self.no_wait = no_wait
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.exchange = reader.shortstr("exchange")
-        bits = reader.bits("if-unused")
-        self.if_unused = (bits & 1) != 0
-        self.no_wait = (bits & 2) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 20)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
-        writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.no_wait, "no-wait") << 1)
 
 
 class ExchangeDeleteOk(_DialectMethod):
@@ -729,18 +484,11 @@ class ExchangeDeleteOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ExchangeDeleteOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 21)
 
 
 class Exchange:
@@ -769,29 +517,15 @@ class QueueDeclare(_DialectMethod):
     """
 
     __slots__ = (
-        "reserved_1",
-        "queue",
-        "passive",
-        "durable",
-        "exclusive",
-        "auto_delete",
-        "no_wait",
-        "arguments",
+        "reserved_1", "queue", "passive", "durable", "exclusive", "auto_delete", "no_wait", "arguments"
     )
     __match_args__ = ("queue", "passive", "durable", "exclusive", "auto_delete", "no_wait", "arguments")
     spec = _facts.QueueDeclare
 
     def __init__(
-        self,
-        queue: str = "",
-        passive: bool = False,
-        durable: bool = False,
-        exclusive: bool = False,
-        auto_delete: bool = False,
-        no_wait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
+        self, queue: str = "", passive: bool = False, durable: bool = False, exclusive: bool = False,
+        auto_delete: bool = False, no_wait: bool = False, arguments: _Mapping[str, _Any] | None = None, *,
+        reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.queue = queue
@@ -801,30 +535,6 @@ class QueueDeclare(_DialectMethod):
         self.auto_delete = auto_delete
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("passive")
-        self.passive = (bits & 1) != 0
-        self.durable = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.auto_delete = (bits & 8) != 0
-        self.no_wait = (bits & 16) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 10)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(
-            writer.bit(self.passive, "passive")
-            | writer.bit(self.durable, "durable") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.auto_delete, "auto-delete") << 3
-            | writer.bit(self.no_wait, "no-wait") << 4
-        )
-        writer.table(self.arguments, "arguments")
 
 
 class QueueDeclareOk(_DialectMethod):
@@ -838,25 +548,13 @@ class QueueDeclareOk(_DialectMethod):
         consumer_count: subscriptions open on the queue (long).
     """
 
-    __slots__ = ("queue", "message_count", "consumer_count")
-    __match_args__ = ("queue", "message_count", "consumer_count")
+    __slots__ = __match_args__ = ("queue", "message_count", "consumer_count")
     spec = _facts.QueueDeclareOk
 
     def __init__(self, queue: str = "", message_count: int = 0, consumer_count: int = 0) -> None:
         self.queue = queue
         self.message_count = message_count
         self.consumer_count = consumer_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.queue = reader.shortstr("queue")
-        self.message_count = reader.long("message-count")
-        self.consumer_count = reader.long("consumer-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 11)
-        writer.shortstr(self.queue, "queue")
-        writer.long(self.message_count, "message-count")
-        writer.long(self.consumer_count, "consumer-count")
 
 
 class QueueBind(_DialectMethod):
@@ -878,14 +576,8 @@ class QueueBind(_DialectMethod):
     spec = _facts.QueueBind
 
     def __init__(
-        self,
-        queue: str = "",
-        exchange: str = "",
-        routing_key: str = "",
-        no_wait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
+        self, queue: str = "", exchange: str = "", routing_key: str = "", no_wait: bool = False,
+        arguments: _Mapping[str, _Any] | None = None, *, reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.queue = queue
@@ -894,24 +586,6 @@ class QueueBind(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 20)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
-        writer.table(self.arguments, "arguments")
-
 
 class QueueBindOk(_DialectMethod):
     """queue.bind-ok (50, 21) of amqp-0-9-1: route into the queue is set.
@@ -919,18 +593,11 @@ class QueueBindOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.QueueBindOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 21)
 
 
 class QueueUnbind(_DialectMethod):
@@ -951,34 +618,14 @@ class QueueUnbind(_DialectMethod):
     spec = _facts.QueueUnbind
 
     def __init__(
-        self,
-        queue: str = "",
-        exchange: str = "",
-        routing_key: str = "",
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
+        self, queue: str = "", exchange: str = "", routing_key: str = "",
+        arguments: _Mapping[str, _Any] | None = None, *, reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.queue = queue
         self.exchange = exchange
         self.routing_key = routing_key
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 50)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.table(self.arguments, "arguments")
 
 
 class QueueUnbindOk(_DialectMethod):
@@ -987,18 +634,11 @@ class QueueUnbindOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.QueueUnbindOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 51)
 
 
 class QueuePurge(_DialectMethod):
@@ -1021,18 +661,6 @@ class QueuePurge(_DialectMethod):
         self.queue = queue
         self.no_wait = no_wait
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 30)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
-
 
 class QueuePurgeOk(_DialectMethod):
     """queue.purge-ok (50, 31) of amqp-0-9-1: waiting messages thrown away.
@@ -1043,19 +671,11 @@ class QueuePurgeOk(_DialectMethod):
         message_count: messages thrown away (long).
     """
 
-    __slots__ = ("message_count",)
-    __match_args__ = ("message_count",)
+    __slots__ = __match_args__ = ("message_count",)
     spec = _facts.QueuePurgeOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.message_count = reader.long("message-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 31)
-        writer.long(self.message_count, "message-count")
 
 
 class QueueDelete(_DialectMethod):
@@ -1076,37 +696,14 @@ class QueueDelete(_DialectMethod):
     spec = _facts.QueueDelete
 
     def __init__(
-        self,
-        queue: str = "",
-        if_unused: bool = False,
-        if_empty: bool = False,
-        no_wait: bool = False,
-        *,
-        reserved_1: int = 0,
+        self, queue: str = "", if_unused: bool = False, if_empty: bool = False, no_wait: bool = False, *,
+        reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.queue = queue
         self.if_unused = if_unused
         self.if_empty = if_empty
         self.no_wait = no_wait
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("if-unused")
-        self.if_unused = (bits & 1) != 0
-        self.if_empty = (bits & 2) != 0
-        self.no_wait = (bits & 4) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 40)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(
-            writer.bit(self.if_unused, "if-unused")
-            | writer.bit(self.if_empty, "if-empty") << 1
-            | writer.bit(self.no_wait, "no-wait") << 2
-        )
 
 
 class QueueDeleteOk(_DialectMethod):
@@ -1118,19 +715,11 @@ class QueueDeleteOk(_DialectMethod):
         message_count: messages lost with the queue (long).
     """
 
-    __slots__ = ("message_count",)
-    __match_args__ = ("message_count",)
+    __slots__ = __match_args__ = ("message_count",)
     spec = _facts.QueueDeleteOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.message_count = reader.long("message-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 41)
-        writer.long(self.message_count, "message-count")
 
 
 class Queue:
@@ -1159,26 +748,13 @@ class BasicQos(_DialectMethod):
         global_: whole connection rather than this channel (bit).
     """
 
-    __slots__ = ("prefetch_size", "prefetch_count", "global_")
-    __match_args__ = ("prefetch_size", "prefetch_count", "global_")
+    __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
     spec = _facts.BasicQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
         self.prefetch_count = prefetch_count
         self.global_ = global_
-
-    def _read(self, reader: _Reader) -> None:
-        self.prefetch_size = reader.long("prefetch-size")
-        self.prefetch_count = reader.short("prefetch-count")
-        bits = reader.bits("global")
-        self.global_ = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 10)
-        writer.long(self.prefetch_size, "prefetch-size")
-        writer.short(self.prefetch_count, "prefetch-count")
-        writer.bits(writer.bit(self.global_, "global"))
 
 
 class BasicQosOk(_DialectMethod):
@@ -1187,18 +763,11 @@ class BasicQosOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.BasicQosOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 11)
 
 
 class BasicConsume(_DialectMethod):
@@ -1218,29 +787,15 @@ class BasicConsume(_DialectMethod):
     """
 
     __slots__ = (
-        "reserved_1",
-        "queue",
-        "consumer_tag",
-        "no_local",
-        "no_ack",
-        "exclusive",
-        "no_wait",
-        "arguments",
+        "reserved_1", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "no_wait", "arguments"
     )
     __match_args__ = ("queue", "consumer_tag", "no_local", "no_ack", "exclusive", "no_wait", "arguments")
     spec = _facts.BasicConsume
 
     def __init__(
-        self,
-        queue: str = "",
-        consumer_tag: str = "",
-        no_local: bool = False,
-        no_ack: bool = False,
-        exclusive: bool = False,
-        no_wait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
+        self, queue: str = "", consumer_tag: str = "", no_local: bool = False, no_ack: bool = False,
+        exclusive: bool = False, no_wait: bool = False, arguments: _Mapping[str, _Any] | None = None, *,
+        reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.queue = queue
@@ -1250,30 +805,6 @@ class BasicConsume(_DialectMethod):
         self.exclusive = exclusive
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-local")
-        self.no_local = (bits & 1) != 0
-        self.no_ack = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.no_wait = (bits & 8) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 20)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(
-            writer.bit(self.no_local, "no-local")
-            | writer.bit(self.no_ack, "no-ack") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.no_wait, "no-wait") << 3
-        )
-        writer.table(self.arguments, "arguments")
 
 
 class BasicConsumeOk(_DialectMethod):
@@ -1285,19 +816,11 @@ class BasicConsumeOk(_DialectMethod):
         consumer_tag: tag in effect, perhaps generated (shortstr).
     """
 
-    __slots__ = ("consumer_tag",)
-    __match_args__ = ("consumer_tag",)
+    __slots__ = __match_args__ = ("consumer_tag",)
     spec = _facts.BasicConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicCancel(_DialectMethod):
@@ -1310,23 +833,12 @@ class BasicCancel(_DialectMethod):
         no_wait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("consumer_tag", "no_wait")
-    __match_args__ = ("consumer_tag", "no_wait")
+    __slots__ = __match_args__ = ("consumer_tag", "no_wait")
     spec = _facts.BasicCancel
 
     def __init__(self, consumer_tag: str = "", no_wait: bool = False) -> None:
         self.consumer_tag = consumer_tag
         self.no_wait = no_wait
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
 
 
 class BasicCancelOk(_DialectMethod):
@@ -1338,19 +850,11 @@ class BasicCancelOk(_DialectMethod):
         consumer_tag: subscription this is about (shortstr).
     """
 
-    __slots__ = ("consumer_tag",)
-    __match_args__ = ("consumer_tag",)
+    __slots__ = __match_args__ = ("consumer_tag",)
     spec = _facts.BasicCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicPublish(_DialectMethod):
@@ -1371,40 +875,14 @@ class BasicPublish(_DialectMethod):
     spec = _facts.BasicPublish
 
     def __init__(
-        self,
-        exchange: str = "",
-        routing_key: str = "",
-        mandatory: bool = False,
-        immediate: bool = False,
-        *,
-        reserved_1: int = 0,
+        self, exchange: str = "", routing_key: str = "", mandatory: bool = False, immediate: bool = False, *,
+        reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.exchange = exchange
         self.routing_key = routing_key
         self.mandatory = mandatory
         self.immediate = immediate
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("mandatory")
-        self.mandatory = (bits & 1) != 0
-        self.immediate = (bits & 2) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 40)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicReturn(_DialectMethod):
@@ -1419,40 +897,16 @@ class BasicReturn(_DialectMethod):
         routing_key: routing key it had been published with (shortstr).
     """
 
-    __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
     spec = _facts.BasicReturn
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        exchange: str = "",
-        routing_key: str = "",
+        self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.exchange = exchange
         self.routing_key = routing_key
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 50)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicDeliver(_DialectMethod):
@@ -1468,45 +922,18 @@ class BasicDeliver(_DialectMethod):
         routing_key: routing key it had been published with (shortstr).
     """
 
-    __slots__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
+    __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
     spec = _facts.BasicDeliver
 
     def __init__(
-        self,
-        consumer_tag: str = "",
-        delivery_tag: int = 0,
-        redelivered: bool = False,
-        exchange: str = "",
-        routing_key: str = "",
+        self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
+        routing_key: str = ""
     ) -> None:
         self.consumer_tag = consumer_tag
         self.delivery_tag = delivery_tag
         self.redelivered = redelivered
         self.exchange = exchange
         self.routing_key = routing_key
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicGet(_DialectMethod):
@@ -1529,18 +956,6 @@ class BasicGet(_DialectMethod):
         self.queue = queue
         self.no_ack = no_ack
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("no-ack")
-        self.no_ack = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 70)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(writer.bit(self.no_ack, "no-ack"))
-
 
 class BasicGetOk(_DialectMethod):
     """basic.get-ok (60, 71) of amqp-0-9-1: content taken by get.
@@ -1555,45 +970,18 @@ class BasicGetOk(_DialectMethod):
         message_count: messages left in the queue (long).
     """
 
-    __slots__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
-    __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
+    __slots__ = __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
     spec = _facts.BasicGetOk
 
     def __init__(
-        self,
-        delivery_tag: int = 0,
-        redelivered: bool = False,
-        exchange: str = "",
-        routing_key: str = "",
-        message_count: int = 0,
+        self, delivery_tag: int = 0, redelivered: bool = False, exchange: str = "", routing_key: str = "",
+        message_count: int = 0
     ) -> None:
         self.delivery_tag = delivery_tag
         self.redelivered = redelivered
         self.exchange = exchange
         self.routing_key = routing_key
         self.message_count = message_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        self.message_count = reader.long("message-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 71)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.long(self.message_count, "message-count")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicGetEmpty(_DialectMethod):
@@ -1612,13 +1000,6 @@ class BasicGetEmpty(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.shortstr("reserved-1")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 72)
-        writer.shortstr(self.reserved_1, "reserved-1")
-
 
 class BasicAck(_DialectMethod):
     """basic.ack (60, 80) of amqp-0-9-1: settle deliveries as done.
@@ -1630,23 +1011,12 @@ class BasicAck(_DialectMethod):
         multiple: covers all deliveries up to this one (bit).
     """
 
-    __slots__ = ("delivery_tag", "multiple")
-    __match_args__ = ("delivery_tag", "multiple")
+    __slots__ = __match_args__ = ("delivery_tag", "multiple")
     spec = _facts.BasicAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
         self.multiple = multiple
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("multiple")
-        self.multiple = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 80)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.multiple, "multiple"))
 
 
 class BasicReject(_DialectMethod):
@@ -1659,23 +1029,12 @@ class BasicReject(_DialectMethod):
         requeue: put back on the queue instead of dropping (bit).
     """
 
-    __slots__ = ("delivery_tag", "requeue")
-    __match_args__ = ("delivery_tag", "requeue")
+    __slots__ = __match_args__ = ("delivery_tag", "requeue")
     spec = _facts.BasicReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
         self.requeue = requeue
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 90)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecoverAsync(_DialectMethod):
@@ -1687,20 +1046,11 @@ class BasicRecoverAsync(_DialectMethod):
         requeue: put back on the queue instead of dropping (bit).
     """
 
-    __slots__ = ("requeue",)
-    __match_args__ = ("requeue",)
+    __slots__ = __match_args__ = ("requeue",)
     spec = _facts.BasicRecoverAsync
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 100)
-        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecover(_DialectMethod):
@@ -1712,20 +1062,11 @@ class BasicRecover(_DialectMethod):
         requeue: put back on the queue instead of dropping (bit).
     """
 
-    __slots__ = ("requeue",)
-    __match_args__ = ("requeue",)
+    __slots__ = __match_args__ = ("requeue",)
     spec = _facts.BasicRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 110)
-        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecoverOk(_DialectMethod):
@@ -1734,18 +1075,11 @@ class BasicRecoverOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.BasicRecoverOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 111)
 
 
 class BasicProperties(_DialectProperties):
@@ -1768,56 +1102,19 @@ class BasicProperties(_DialectProperties):
         reserved: was cluster-id, stays empty (shortstr).
     """
 
-    __slots__ = (
-        "content_type",
-        "content_encoding",
-        "headers",
-        "delivery_mode",
-        "priority",
-        "correlation_id",
-        "reply_to",
-        "expiration",
-        "message_id",
-        "timestamp",
-        "type",
-        "user_id",
-        "app_id",
-        "reserved",
-    )
-    __match_args__ = (
-        "content_type",
-        "content_encoding",
-        "headers",
-        "delivery_mode",
-        "priority",
-        "correlation_id",
-        "reply_to",
-        "expiration",
-        "message_id",
-        "timestamp",
-        "type",
-        "user_id",
-        "app_id",
-        "reserved",
+    __slots__ = __match_args__ = (
+        "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
+        "reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "reserved"
     )
     spec = _facts.BasicProperties
 
     def __init__(
-        self,
-        content_type: str | None = None,
-        content_encoding: str | None = None,
-        headers: _Mapping[str, _Any] | None = None,
-        delivery_mode: int | None = None,
-        priority: int | None = None,
-        correlation_id: str | None = None,
-        reply_to: str | None = None,
-        expiration: str | None = None,
-        message_id: str | None = None,
-        timestamp: _datetime | int | None = None,
-        type: str | None = None,
-        user_id: str | None = None,
-        app_id: str | None = None,
-        reserved: str | None = None,
+        self, content_type: str | None = None, content_encoding: str | None = None,
+        headers: _Mapping[str, _Any] | None = None, delivery_mode: int | None = None,
+        priority: int | None = None, correlation_id: str | None = None, reply_to: str | None = None,
+        expiration: str | None = None, message_id: str | None = None,
+        timestamp: _datetime | int | None = None, type: str | None = None, user_id: str | None = None,
+        app_id: str | None = None, reserved: str | None = None
     ) -> None:
         self.content_type = content_type
         self.content_encoding = content_encoding
@@ -1833,101 +1130,6 @@ class BasicProperties(_DialectProperties):
         self.user_id = user_id
         self.app_id = app_id
         self.reserved = reserved
-
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0x0002)
-        if flags & 0x8000:
-            self.content_type = reader.shortstr("content-type")
-        if flags & 0x4000:
-            self.content_encoding = reader.shortstr("content-encoding")
-        if flags & 0x2000:
-            self.headers = reader.table("headers")
-        if flags & 0x1000:
-            self.delivery_mode = reader.octet("delivery-mode")
-        if flags & 0x0800:
-            self.priority = reader.octet("priority")
-        if flags & 0x0400:
-            self.correlation_id = reader.shortstr("correlation-id")
-        if flags & 0x0200:
-            self.reply_to = reader.shortstr("reply-to")
-        if flags & 0x0100:
-            self.expiration = reader.shortstr("expiration")
-        if flags & 0x0080:
-            self.message_id = reader.shortstr("message-id")
-        if flags & 0x0040:
-            self.timestamp = reader.timestamp("timestamp")
-        if flags & 0x0020:
-            self.type = reader.shortstr("type")
-        if flags & 0x0010:
-            self.user_id = reader.shortstr("user-id")
-        if flags & 0x0008:
-            self.app_id = reader.shortstr("app-id")
-        if flags & 0x0004:
-            self.reserved = reader.shortstr("reserved")
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        if self.content_type is not None:
-            flags |= 0x8000
-        if self.content_encoding is not None:
-            flags |= 0x4000
-        if self.headers is not None:
-            flags |= 0x2000
-        if self.delivery_mode is not None:
-            flags |= 0x1000
-        if self.priority is not None:
-            flags |= 0x0800
-        if self.correlation_id is not None:
-            flags |= 0x0400
-        if self.reply_to is not None:
-            flags |= 0x0200
-        if self.expiration is not None:
-            flags |= 0x0100
-        if self.message_id is not None:
-            flags |= 0x0080
-        if self.timestamp is not None:
-            flags |= 0x0040
-        if self.type is not None:
-            flags |= 0x0020
-        if self.user_id is not None:
-            flags |= 0x0010
-        if self.app_id is not None:
-            flags |= 0x0008
-        if self.reserved is not None:
-            flags |= 0x0004
-        writer.word(flags)
-        if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
-        if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
-        if flags & 0x2000:
-            writer.table(self.headers, "headers")
-        if flags & 0x1000:
-            writer.octet(self.delivery_mode, "delivery-mode")
-        if flags & 0x0800:
-            writer.octet(self.priority, "priority")
-        if flags & 0x0400:
-            writer.shortstr(self.correlation_id, "correlation-id")
-        if flags & 0x0200:
-            writer.shortstr(self.reply_to, "reply-to")
-        if flags & 0x0100:
-            writer.shortstr(self.expiration, "expiration")
-        if flags & 0x0080:
-            writer.shortstr(self.message_id, "message-id")
-        if flags & 0x0040:
-            writer.timestamp(self.timestamp, "timestamp")
-        if flags & 0x0020:
-            writer.shortstr(self.type, "type")
-        if flags & 0x0010:
-            writer.shortstr(self.user_id, "user-id")
-        if flags & 0x0008:
-            writer.shortstr(self.app_id, "app-id")
-        if flags & 0x0004:
-            writer.shortstr(self.reserved, "reserved")
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class Basic:
@@ -1958,18 +1160,11 @@ class TxSelect(_DialectMethod):
     A server MUST accept it; answered by select-ok.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxSelect
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 10)
 
 
 class TxSelectOk(_DialectMethod):
@@ -1978,18 +1173,11 @@ class TxSelectOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxSelectOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 11)
 
 
 class TxCommit(_DialectMethod):
@@ -1998,18 +1186,11 @@ class TxCommit(_DialectMethod):
     A server MUST accept it; answered by commit-ok.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxCommit
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 20)
 
 
 class TxCommitOk(_DialectMethod):
@@ -2018,18 +1199,11 @@ class TxCommitOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxCommitOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 21)
 
 
 class TxRollback(_DialectMethod):
@@ -2038,18 +1212,11 @@ class TxRollback(_DialectMethod):
     A server MUST accept it; answered by rollback-ok.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxRollback
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 30)
 
 
 class TxRollbackOk(_DialectMethod):
@@ -2058,18 +1225,11 @@ class TxRollbackOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxRollbackOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 31)
 
 
 class Tx:
@@ -2174,6 +1334,7 @@ DIALECT = _Dialect(
     properties=(
         BasicProperties,
     ),
+    routines=_ROUTINES,
 )
 METHODS = DIALECT.methods
 PROPERTIES = DIALECT.properties

@@ -27,10 +27,7 @@ from amqpcodec._kernel.slots.constructors_py import describe as _describe
 from amqpcodec._kernel.slots.sharing_py import share as _share
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec._generated import rabbitmq_facts as _facts
-
-if TYPE_CHECKING:
-    from amqpcodec._kernel.reader_py import Reader as _Reader
-    from amqpcodec._kernel.writer_py import Writer as _Writer
+from .layouts_py import ROUTINES as _ROUTINES
 
 _require_same(__name__, "f0f1fd525a9a661c", _facts.DIGEST)
 
@@ -88,38 +85,20 @@ class ConnectionStart(_DialectMethod):
         locales: languages for texts on offer, blank separated (longstr).
     """
 
-    __slots__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
-    __match_args__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
+    __slots__ = __match_args__ = (
+        "version_major", "version_minor", "server_properties", "mechanisms", "locales"
+    )
     spec = _facts.ConnectionStart
 
     def __init__(
-        self,
-        version_major: int = 0,
-        version_minor: int = 0,
-        server_properties: _Mapping[str, _Any] | None = None,
-        mechanisms: bytes = b"",
-        locales: bytes = b"",
+        self, version_major: int = 0, version_minor: int = 0,
+        server_properties: _Mapping[str, _Any] | None = None, mechanisms: bytes = b"", locales: bytes = b""
     ) -> None:
         self.version_major = version_major
         self.version_minor = version_minor
         self.server_properties: _Mapping[str, _Any] = {} if server_properties is None else server_properties
         self.mechanisms = mechanisms
         self.locales = locales
-
-    def _read(self, reader: _Reader) -> None:
-        self.version_major = reader.octet("version-major")
-        self.version_minor = reader.octet("version-minor")
-        self.server_properties = reader.table("server-properties")
-        self.mechanisms = reader.longstr("mechanisms")
-        self.locales = reader.longstr("locales")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 10)
-        writer.octet(self.version_major, "version-major")
-        writer.octet(self.version_minor, "version-minor")
-        writer.table(self.server_properties, "server-properties")
-        writer.longstr(self.mechanisms, "mechanisms")
-        writer.longstr(self.locales, "locales")
 
 
 class ConnectionStartOk(_DialectMethod):
@@ -134,34 +113,17 @@ class ConnectionStartOk(_DialectMethod):
         locale: language for texts the client took (shortstr).
     """
 
-    __slots__ = ("client_properties", "mechanism", "response", "locale")
-    __match_args__ = ("client_properties", "mechanism", "response", "locale")
+    __slots__ = __match_args__ = ("client_properties", "mechanism", "response", "locale")
     spec = _facts.ConnectionStartOk
 
     def __init__(
-        self,
-        client_properties: _Mapping[str, _Any] | None = None,
-        mechanism: str = "",
-        response: bytes = b"",
-        locale: str = "",
+        self, client_properties: _Mapping[str, _Any] | None = None, mechanism: str = "",
+        response: bytes = b"", locale: str = ""
     ) -> None:
         self.client_properties: _Mapping[str, _Any] = {} if client_properties is None else client_properties
         self.mechanism = mechanism
         self.response = response
         self.locale = locale
-
-    def _read(self, reader: _Reader) -> None:
-        self.client_properties = reader.table("client-properties")
-        self.mechanism = reader.shortstr("mechanism")
-        self.response = reader.longstr("response")
-        self.locale = reader.shortstr("locale")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 11)
-        writer.table(self.client_properties, "client-properties")
-        writer.shortstr(self.mechanism, "mechanism")
-        writer.longstr(self.response, "response")
-        writer.shortstr(self.locale, "locale")
 
 
 class ConnectionSecure(_DialectMethod):
@@ -173,19 +135,11 @@ class ConnectionSecure(_DialectMethod):
         challenge: login question as the mechanism defines it (longstr).
     """
 
-    __slots__ = ("challenge",)
-    __match_args__ = ("challenge",)
+    __slots__ = __match_args__ = ("challenge",)
     spec = _facts.ConnectionSecure
 
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
-
-    def _read(self, reader: _Reader) -> None:
-        self.challenge = reader.longstr("challenge")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 20)
-        writer.longstr(self.challenge, "challenge")
 
 
 class ConnectionSecureOk(_DialectMethod):
@@ -197,19 +151,11 @@ class ConnectionSecureOk(_DialectMethod):
         response: login data as the mechanism defines it (longstr).
     """
 
-    __slots__ = ("response",)
-    __match_args__ = ("response",)
+    __slots__ = __match_args__ = ("response",)
     spec = _facts.ConnectionSecureOk
 
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
-
-    def _read(self, reader: _Reader) -> None:
-        self.response = reader.longstr("response")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 21)
-        writer.longstr(self.response, "response")
 
 
 class ConnectionTune(_DialectMethod):
@@ -223,25 +169,13 @@ class ConnectionTune(_DialectMethod):
         heartbeat: seconds between heartbeats, as proposed (short).
     """
 
-    __slots__ = ("channel_max", "frame_max", "heartbeat")
-    __match_args__ = ("channel_max", "frame_max", "heartbeat")
+    __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
     spec = _facts.ConnectionTune
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
         self.frame_max = frame_max
         self.heartbeat = heartbeat
-
-    def _read(self, reader: _Reader) -> None:
-        self.channel_max = reader.short("channel-max")
-        self.frame_max = reader.long("frame-max")
-        self.heartbeat = reader.short("heartbeat")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 30)
-        writer.short(self.channel_max, "channel-max")
-        writer.long(self.frame_max, "frame-max")
-        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionTuneOk(_DialectMethod):
@@ -255,25 +189,13 @@ class ConnectionTuneOk(_DialectMethod):
         heartbeat: seconds between heartbeats, zero for none (short).
     """
 
-    __slots__ = ("channel_max", "frame_max", "heartbeat")
-    __match_args__ = ("channel_max", "frame_max", "heartbeat")
+    __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
     spec = _facts.ConnectionTuneOk
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
         self.frame_max = frame_max
         self.heartbeat = heartbeat
-
-    def _read(self, reader: _Reader) -> None:
-        self.channel_max = reader.short("channel-max")
-        self.frame_max = reader.long("frame-max")
-        self.heartbeat = reader.short("heartbeat")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 31)
-        writer.short(self.channel_max, "channel-max")
-        writer.long(self.frame_max, "frame-max")
-        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionOpen(_DialectMethod):
@@ -296,18 +218,6 @@ class ConnectionOpen(_DialectMethod):
         self.reserved_1 = reserved_1
         self.reserved_2 = reserved_2
 
-    def _read(self, reader: _Reader) -> None:
-        self.virtual_host = reader.shortstr("virtual-host")
-        self.reserved_1 = reader.shortstr("reserved-1")
-        bits = reader.bits("reserved-2")
-        self.reserved_2 = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 40)
-        writer.shortstr(self.virtual_host, "virtual-host")
-        writer.shortstr(self.reserved_1, "reserved-1")
-        writer.bits(writer.bit(self.reserved_2, "reserved-2"))
-
 
 class ConnectionOpenOk(_DialectMethod):
     """connection.open-ok (10, 41) of rabbitmq-0-9-1: virtual host entered, connection usable.
@@ -325,13 +235,6 @@ class ConnectionOpenOk(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.shortstr("reserved-1")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 41)
-        writer.shortstr(self.reserved_1, "reserved-1")
-
 
 class ConnectionClose(_DialectMethod):
     """connection.close (10, 50) of rabbitmq-0-9-1: either side ends everything, saying why.
@@ -345,34 +248,16 @@ class ConnectionClose(_DialectMethod):
         method_id: method at fault, else zero (short).
     """
 
-    __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
-    __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
     spec = _facts.ConnectionClose
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        class_id: int = 0,
-        method_id: int = 0,
+        self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.class_id = class_id
         self.method_id = method_id
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.class_id = reader.short("class-id")
-        self.method_id = reader.short("method-id")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 50)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.short(self.class_id, "class-id")
-        writer.short(self.method_id, "method-id")
 
 
 class ConnectionCloseOk(_DialectMethod):
@@ -381,18 +266,11 @@ class ConnectionCloseOk(_DialectMethod):
     A server MUST accept it; a client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ConnectionCloseOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 51)
 
 
 class ConnectionBlocked(_DialectMethod):
@@ -404,19 +282,11 @@ class ConnectionBlocked(_DialectMethod):
         reason: which resource ran short (shortstr).
     """
 
-    __slots__ = ("reason",)
-    __match_args__ = ("reason",)
+    __slots__ = __match_args__ = ("reason",)
     spec = _facts.ConnectionBlocked
 
     def __init__(self, reason: str = "") -> None:
         self.reason = reason
-
-    def _read(self, reader: _Reader) -> None:
-        self.reason = reader.shortstr("reason")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 60)
-        writer.shortstr(self.reason, "reason")
 
 
 class ConnectionUnblocked(_DialectMethod):
@@ -425,18 +295,11 @@ class ConnectionUnblocked(_DialectMethod):
     A server MUST accept it; a client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ConnectionUnblocked
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 61)
 
 
 class ConnectionUpdateSecret(_DialectMethod):
@@ -449,22 +312,12 @@ class ConnectionUpdateSecret(_DialectMethod):
         reason: why the credential changed (shortstr).
     """
 
-    __slots__ = ("new_secret", "reason")
-    __match_args__ = ("new_secret", "reason")
+    __slots__ = __match_args__ = ("new_secret", "reason")
     spec = _facts.ConnectionUpdateSecret
 
     def __init__(self, new_secret: bytes = b"", reason: str = "") -> None:
         self.new_secret = new_secret
         self.reason = reason
-
-    def _read(self, reader: _Reader) -> None:
-        self.new_secret = reader.longstr("new-secret")
-        self.reason = reader.shortstr("reason")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 70)
-        writer.longstr(self.new_secret, "new-secret")
-        writer.shortstr(self.reason, "reason")
 
 
 class ConnectionUpdateSecretOk(_DialectMethod):
@@ -473,18 +326,11 @@ class ConnectionUpdateSecretOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ConnectionUpdateSecretOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 71)
 
 
 class Connection:
@@ -522,13 +368,6 @@ class ChannelOpen(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.shortstr("reserved-1")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 10)
-        writer.shortstr(self.reserved_1, "reserved-1")
-
 
 class ChannelOpenOk(_DialectMethod):
     """channel.open-ok (20, 11) of rabbitmq-0-9-1: channel number is in use now.
@@ -546,13 +385,6 @@ class ChannelOpenOk(_DialectMethod):
     def __init__(self, *, reserved_1: bytes = b"") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.longstr("reserved-1")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 11)
-        writer.longstr(self.reserved_1, "reserved-1")
-
 
 class ChannelFlow(_DialectMethod):
     """channel.flow (20, 20) of rabbitmq-0-9-1: pause or restart contents from the peer.
@@ -563,20 +395,11 @@ class ChannelFlow(_DialectMethod):
         active: true to let contents flow (bit).
     """
 
-    __slots__ = ("active",)
-    __match_args__ = ("active",)
+    __slots__ = __match_args__ = ("active",)
     spec = _facts.ChannelFlow
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("active")
-        self.active = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 20)
-        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelFlowOk(_DialectMethod):
@@ -588,20 +411,11 @@ class ChannelFlowOk(_DialectMethod):
         active: what the peer now does (bit).
     """
 
-    __slots__ = ("active",)
-    __match_args__ = ("active",)
+    __slots__ = __match_args__ = ("active",)
     spec = _facts.ChannelFlowOk
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("active")
-        self.active = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 21)
-        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelClose(_DialectMethod):
@@ -616,34 +430,16 @@ class ChannelClose(_DialectMethod):
         method_id: method at fault, else zero (short).
     """
 
-    __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
-    __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
     spec = _facts.ChannelClose
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        class_id: int = 0,
-        method_id: int = 0,
+        self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.class_id = class_id
         self.method_id = method_id
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.class_id = reader.short("class-id")
-        self.method_id = reader.short("method-id")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 40)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.short(self.class_id, "class-id")
-        writer.short(self.method_id, "method-id")
 
 
 class ChannelCloseOk(_DialectMethod):
@@ -652,18 +448,11 @@ class ChannelCloseOk(_DialectMethod):
     A server MUST accept it; a client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ChannelCloseOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 41)
 
 
 class Channel:
@@ -695,40 +484,18 @@ class ExchangeDeclare(_DialectMethod):
     """
 
     __slots__ = (
-        "reserved_1",
-        "exchange",
-        "type",
-        "passive",
-        "durable",
-        "auto_delete",
-        "internal",
-        "no_wait",
-        "arguments",
+        "reserved_1", "exchange", "type", "passive", "durable", "auto_delete", "internal", "no_wait",
+        "arguments"
     )
     __match_args__ = (
-        "exchange",
-        "type",
-        "passive",
-        "durable",
-        "auto_delete",
-        "internal",
-        "no_wait",
-        "arguments",
+        "exchange", "type", "passive", "durable", "auto_delete", "internal", "no_wait", "arguments"
     )
     spec = _facts.ExchangeDeclare
 
     def __init__(
-        self,
-        exchange: str = "",
-        type: str = "",
-        passive: bool = False,
-        durable: bool = False,
-        auto_delete: bool = False,
-        internal: bool = False,
-        no_wait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
+        self, exchange: str = "", type: str = "", passive: bool = False, durable: bool = False,
+        auto_delete: bool = False, internal: bool = False, no_wait: bool = False,
+        arguments: _Mapping[str, _Any] | None = None, *, reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.exchange = exchange
@@ -740,32 +507,6 @@ class ExchangeDeclare(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.exchange = reader.shortstr("exchange")
-        self.type = reader.shortstr("type")
-        bits = reader.bits("passive")
-        self.passive = (bits & 1) != 0
-        self.durable = (bits & 2) != 0
-        self.auto_delete = (bits & 4) != 0
-        self.internal = (bits & 8) != 0
-        self.no_wait = (bits & 16) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 10)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.type, "type")
-        writer.bits(
-            writer.bit(self.passive, "passive")
-            | writer.bit(self.durable, "durable") << 1
-            | writer.bit(self.auto_delete, "auto-delete") << 2
-            | writer.bit(self.internal, "internal") << 3
-            | writer.bit(self.no_wait, "no-wait") << 4
-        )
-        writer.table(self.arguments, "arguments")
-
 
 class ExchangeDeclareOk(_DialectMethod):
     """exchange.declare-ok (40, 11) of rabbitmq-0-9-1: exchange exists as asked.
@@ -773,18 +514,11 @@ class ExchangeDeclareOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ExchangeDeclareOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 11)
 
 
 class ExchangeDelete(_DialectMethod):
@@ -804,30 +538,12 @@ class ExchangeDelete(_DialectMethod):
     spec = _facts.ExchangeDelete
 
     def __init__(
-        self,
-        exchange: str = "",
-        if_unused: bool = False,
-        no_wait: bool = False,
-        *,
-        reserved_1: int = 0,
+        self, exchange: str = "", if_unused: bool = False, no_wait: bool = False, *, reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.exchange = exchange
         self.if_unused = if_unused
         self.no_wait = no_wait
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.exchange = reader.shortstr("exchange")
-        bits = reader.bits("if-unused")
-        self.if_unused = (bits & 1) != 0
-        self.no_wait = (bits & 2) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 20)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
-        writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.no_wait, "no-wait") << 1)
 
 
 class ExchangeDeleteOk(_DialectMethod):
@@ -836,18 +552,11 @@ class ExchangeDeleteOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ExchangeDeleteOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 21)
 
 
 class ExchangeBind(_DialectMethod):
@@ -869,14 +578,8 @@ class ExchangeBind(_DialectMethod):
     spec = _facts.ExchangeBind
 
     def __init__(
-        self,
-        destination: str = "",
-        source: str = "",
-        routing_key: str = "",
-        no_wait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
+        self, destination: str = "", source: str = "", routing_key: str = "", no_wait: bool = False,
+        arguments: _Mapping[str, _Any] | None = None, *, reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.destination = destination
@@ -885,24 +588,6 @@ class ExchangeBind(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.destination = reader.shortstr("destination")
-        self.source = reader.shortstr("source")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 30)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.destination, "destination")
-        writer.shortstr(self.source, "source")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
-        writer.table(self.arguments, "arguments")
-
 
 class ExchangeBindOk(_DialectMethod):
     """exchange.bind-ok (40, 31) of rabbitmq-0-9-1: exchanges are linked.
@@ -910,18 +595,11 @@ class ExchangeBindOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ExchangeBindOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 31)
 
 
 class ExchangeUnbind(_DialectMethod):
@@ -943,14 +621,8 @@ class ExchangeUnbind(_DialectMethod):
     spec = _facts.ExchangeUnbind
 
     def __init__(
-        self,
-        destination: str = "",
-        source: str = "",
-        routing_key: str = "",
-        no_wait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
+        self, destination: str = "", source: str = "", routing_key: str = "", no_wait: bool = False,
+        arguments: _Mapping[str, _Any] | None = None, *, reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.destination = destination
@@ -959,24 +631,6 @@ class ExchangeUnbind(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.destination = reader.shortstr("destination")
-        self.source = reader.shortstr("source")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 40)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.destination, "destination")
-        writer.shortstr(self.source, "source")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
-        writer.table(self.arguments, "arguments")
-
 
 class ExchangeUnbindOk(_DialectMethod):
     """exchange.unbind-ok (40, 51) of rabbitmq-0-9-1: exchanges are no longer linked.
@@ -984,18 +638,11 @@ class ExchangeUnbindOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ExchangeUnbindOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 51)
 
 
 class Exchange:
@@ -1028,29 +675,15 @@ class QueueDeclare(_DialectMethod):
     """
 
     __slots__ = (
-        "reserved_1",
-        "queue",
-        "passive",
-        "durable",
-        "exclusive",
-        "auto_delete",
-        "no_wait",
-        "arguments",
+        "reserved_1", "queue", "passive", "durable", "exclusive", "auto_delete", "no_wait", "arguments"
     )
     __match_args__ = ("queue", "passive", "durable", "exclusive", "auto_delete", "no_wait", "arguments")
     spec = _facts.QueueDeclare
 
     def __init__(
-        self,
-        queue: str = "",
-        passive: bool = False,
-        durable: bool = False,
-        exclusive: bool = False,
-        auto_delete: bool = False,
-        no_wait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
+        self, queue: str = "", passive: bool = False, durable: bool = False, exclusive: bool = False,
+        auto_delete: bool = False, no_wait: bool = False, arguments: _Mapping[str, _Any] | None = None, *,
+        reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.queue = queue
@@ -1060,30 +693,6 @@ class QueueDeclare(_DialectMethod):
         self.auto_delete = auto_delete
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("passive")
-        self.passive = (bits & 1) != 0
-        self.durable = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.auto_delete = (bits & 8) != 0
-        self.no_wait = (bits & 16) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 10)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(
-            writer.bit(self.passive, "passive")
-            | writer.bit(self.durable, "durable") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.auto_delete, "auto-delete") << 3
-            | writer.bit(self.no_wait, "no-wait") << 4
-        )
-        writer.table(self.arguments, "arguments")
 
 
 class QueueDeclareOk(_DialectMethod):
@@ -1097,25 +706,13 @@ class QueueDeclareOk(_DialectMethod):
         consumer_count: subscriptions open on the queue (long).
     """
 
-    __slots__ = ("queue", "message_count", "consumer_count")
-    __match_args__ = ("queue", "message_count", "consumer_count")
+    __slots__ = __match_args__ = ("queue", "message_count", "consumer_count")
     spec = _facts.QueueDeclareOk
 
     def __init__(self, queue: str = "", message_count: int = 0, consumer_count: int = 0) -> None:
         self.queue = queue
         self.message_count = message_count
         self.consumer_count = consumer_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.queue = reader.shortstr("queue")
-        self.message_count = reader.long("message-count")
-        self.consumer_count = reader.long("consumer-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 11)
-        writer.shortstr(self.queue, "queue")
-        writer.long(self.message_count, "message-count")
-        writer.long(self.consumer_count, "consumer-count")
 
 
 class QueueBind(_DialectMethod):
@@ -1137,14 +734,8 @@ class QueueBind(_DialectMethod):
     spec = _facts.QueueBind
 
     def __init__(
-        self,
-        queue: str = "",
-        exchange: str = "",
-        routing_key: str = "",
-        no_wait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
+        self, queue: str = "", exchange: str = "", routing_key: str = "", no_wait: bool = False,
+        arguments: _Mapping[str, _Any] | None = None, *, reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.queue = queue
@@ -1153,24 +744,6 @@ class QueueBind(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 20)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
-        writer.table(self.arguments, "arguments")
-
 
 class QueueBindOk(_DialectMethod):
     """queue.bind-ok (50, 21) of rabbitmq-0-9-1: route into the queue is set.
@@ -1178,18 +751,11 @@ class QueueBindOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.QueueBindOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 21)
 
 
 class QueueUnbind(_DialectMethod):
@@ -1210,34 +776,14 @@ class QueueUnbind(_DialectMethod):
     spec = _facts.QueueUnbind
 
     def __init__(
-        self,
-        queue: str = "",
-        exchange: str = "",
-        routing_key: str = "",
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
+        self, queue: str = "", exchange: str = "", routing_key: str = "",
+        arguments: _Mapping[str, _Any] | None = None, *, reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.queue = queue
         self.exchange = exchange
         self.routing_key = routing_key
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 50)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.table(self.arguments, "arguments")
 
 
 class QueueUnbindOk(_DialectMethod):
@@ -1246,18 +792,11 @@ class QueueUnbindOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.QueueUnbindOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 51)
 
 
 class QueuePurge(_DialectMethod):
@@ -1280,18 +819,6 @@ class QueuePurge(_DialectMethod):
         self.queue = queue
         self.no_wait = no_wait
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 30)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
-
 
 class QueuePurgeOk(_DialectMethod):
     """queue.purge-ok (50, 31) of rabbitmq-0-9-1: waiting messages thrown away.
@@ -1302,19 +829,11 @@ class QueuePurgeOk(_DialectMethod):
         message_count: messages thrown away (long).
     """
 
-    __slots__ = ("message_count",)
-    __match_args__ = ("message_count",)
+    __slots__ = __match_args__ = ("message_count",)
     spec = _facts.QueuePurgeOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.message_count = reader.long("message-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 31)
-        writer.long(self.message_count, "message-count")
 
 
 class QueueDelete(_DialectMethod):
@@ -1335,37 +854,14 @@ class QueueDelete(_DialectMethod):
     spec = _facts.QueueDelete
 
     def __init__(
-        self,
-        queue: str = "",
-        if_unused: bool = False,
-        if_empty: bool = False,
-        no_wait: bool = False,
-        *,
-        reserved_1: int = 0,
+        self, queue: str = "", if_unused: bool = False, if_empty: bool = False, no_wait: bool = False, *,
+        reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.queue = queue
         self.if_unused = if_unused
         self.if_empty = if_empty
         self.no_wait = no_wait
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("if-unused")
-        self.if_unused = (bits & 1) != 0
-        self.if_empty = (bits & 2) != 0
-        self.no_wait = (bits & 4) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 40)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(
-            writer.bit(self.if_unused, "if-unused")
-            | writer.bit(self.if_empty, "if-empty") << 1
-            | writer.bit(self.no_wait, "no-wait") << 2
-        )
 
 
 class QueueDeleteOk(_DialectMethod):
@@ -1377,19 +873,11 @@ class QueueDeleteOk(_DialectMethod):
         message_count: messages lost with the queue (long).
     """
 
-    __slots__ = ("message_count",)
-    __match_args__ = ("message_count",)
+    __slots__ = __match_args__ = ("message_count",)
     spec = _facts.QueueDeleteOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.message_count = reader.long("message-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 41)
-        writer.long(self.message_count, "message-count")
 
 
 class Queue:
@@ -1418,26 +906,13 @@ class BasicQos(_DialectMethod):
         global_: whole connection rather than this channel (bit).
     """
 
-    __slots__ = ("prefetch_size", "prefetch_count", "global_")
-    __match_args__ = ("prefetch_size", "prefetch_count", "global_")
+    __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
     spec = _facts.BasicQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
         self.prefetch_count = prefetch_count
         self.global_ = global_
-
-    def _read(self, reader: _Reader) -> None:
-        self.prefetch_size = reader.long("prefetch-size")
-        self.prefetch_count = reader.short("prefetch-count")
-        bits = reader.bits("global")
-        self.global_ = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 10)
-        writer.long(self.prefetch_size, "prefetch-size")
-        writer.short(self.prefetch_count, "prefetch-count")
-        writer.bits(writer.bit(self.global_, "global"))
 
 
 class BasicQosOk(_DialectMethod):
@@ -1446,18 +921,11 @@ class BasicQosOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.BasicQosOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 11)
 
 
 class BasicConsume(_DialectMethod):
@@ -1477,29 +945,15 @@ class BasicConsume(_DialectMethod):
     """
 
     __slots__ = (
-        "reserved_1",
-        "queue",
-        "consumer_tag",
-        "no_local",
-        "no_ack",
-        "exclusive",
-        "no_wait",
-        "arguments",
+        "reserved_1", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "no_wait", "arguments"
     )
     __match_args__ = ("queue", "consumer_tag", "no_local", "no_ack", "exclusive", "no_wait", "arguments")
     spec = _facts.BasicConsume
 
     def __init__(
-        self,
-        queue: str = "",
-        consumer_tag: str = "",
-        no_local: bool = False,
-        no_ack: bool = False,
-        exclusive: bool = False,
-        no_wait: bool = False,
-        arguments: _Mapping[str, _Any] | None = None,
-        *,
-        reserved_1: int = 0,
+        self, queue: str = "", consumer_tag: str = "", no_local: bool = False, no_ack: bool = False,
+        exclusive: bool = False, no_wait: bool = False, arguments: _Mapping[str, _Any] | None = None, *,
+        reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.queue = queue
@@ -1509,30 +963,6 @@ class BasicConsume(_DialectMethod):
         self.exclusive = exclusive
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-local")
-        self.no_local = (bits & 1) != 0
-        self.no_ack = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.no_wait = (bits & 8) != 0
-        self.arguments = reader.table("arguments")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 20)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(
-            writer.bit(self.no_local, "no-local")
-            | writer.bit(self.no_ack, "no-ack") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.no_wait, "no-wait") << 3
-        )
-        writer.table(self.arguments, "arguments")
 
 
 class BasicConsumeOk(_DialectMethod):
@@ -1544,19 +974,11 @@ class BasicConsumeOk(_DialectMethod):
         consumer_tag: tag in effect, perhaps generated (shortstr).
     """
 
-    __slots__ = ("consumer_tag",)
-    __match_args__ = ("consumer_tag",)
+    __slots__ = __match_args__ = ("consumer_tag",)
     spec = _facts.BasicConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicCancel(_DialectMethod):
@@ -1569,23 +991,12 @@ class BasicCancel(_DialectMethod):
         no_wait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("consumer_tag", "no_wait")
-    __match_args__ = ("consumer_tag", "no_wait")
+    __slots__ = __match_args__ = ("consumer_tag", "no_wait")
     spec = _facts.BasicCancel
 
     def __init__(self, consumer_tag: str = "", no_wait: bool = False) -> None:
         self.consumer_tag = consumer_tag
         self.no_wait = no_wait
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
 
 
 class BasicCancelOk(_DialectMethod):
@@ -1597,19 +1008,11 @@ class BasicCancelOk(_DialectMethod):
         consumer_tag: subscription this is about (shortstr).
     """
 
-    __slots__ = ("consumer_tag",)
-    __match_args__ = ("consumer_tag",)
+    __slots__ = __match_args__ = ("consumer_tag",)
     spec = _facts.BasicCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicPublish(_DialectMethod):
@@ -1630,40 +1033,14 @@ class BasicPublish(_DialectMethod):
     spec = _facts.BasicPublish
 
     def __init__(
-        self,
-        exchange: str = "",
-        routing_key: str = "",
-        mandatory: bool = False,
-        immediate: bool = False,
-        *,
-        reserved_1: int = 0,
+        self, exchange: str = "", routing_key: str = "", mandatory: bool = False, immediate: bool = False, *,
+        reserved_1: int = 0
     ) -> None:
         self.reserved_1 = reserved_1
         self.exchange = exchange
         self.routing_key = routing_key
         self.mandatory = mandatory
         self.immediate = immediate
-
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("mandatory")
-        self.mandatory = (bits & 1) != 0
-        self.immediate = (bits & 2) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 40)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicReturn(_DialectMethod):
@@ -1678,40 +1055,16 @@ class BasicReturn(_DialectMethod):
         routing_key: routing key it had been published with (shortstr).
     """
 
-    __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
+    __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
     spec = _facts.BasicReturn
 
     def __init__(
-        self,
-        reply_code: int = 0,
-        reply_text: str = "",
-        exchange: str = "",
-        routing_key: str = "",
+        self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
     ) -> None:
         self.reply_code = reply_code
         self.reply_text = reply_text
         self.exchange = exchange
         self.routing_key = routing_key
-
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 50)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicDeliver(_DialectMethod):
@@ -1727,45 +1080,18 @@ class BasicDeliver(_DialectMethod):
         routing_key: routing key it had been published with (shortstr).
     """
 
-    __slots__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
+    __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
     spec = _facts.BasicDeliver
 
     def __init__(
-        self,
-        consumer_tag: str = "",
-        delivery_tag: int = 0,
-        redelivered: bool = False,
-        exchange: str = "",
-        routing_key: str = "",
+        self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
+        routing_key: str = ""
     ) -> None:
         self.consumer_tag = consumer_tag
         self.delivery_tag = delivery_tag
         self.redelivered = redelivered
         self.exchange = exchange
         self.routing_key = routing_key
-
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicGet(_DialectMethod):
@@ -1788,18 +1114,6 @@ class BasicGet(_DialectMethod):
         self.queue = queue
         self.no_ack = no_ack
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("no-ack")
-        self.no_ack = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 70)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(writer.bit(self.no_ack, "no-ack"))
-
 
 class BasicGetOk(_DialectMethod):
     """basic.get-ok (60, 71) of rabbitmq-0-9-1: content taken by get.
@@ -1814,45 +1128,18 @@ class BasicGetOk(_DialectMethod):
         message_count: messages left in the queue (long).
     """
 
-    __slots__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
-    __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
+    __slots__ = __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
     spec = _facts.BasicGetOk
 
     def __init__(
-        self,
-        delivery_tag: int = 0,
-        redelivered: bool = False,
-        exchange: str = "",
-        routing_key: str = "",
-        message_count: int = 0,
+        self, delivery_tag: int = 0, redelivered: bool = False, exchange: str = "", routing_key: str = "",
+        message_count: int = 0
     ) -> None:
         self.delivery_tag = delivery_tag
         self.redelivered = redelivered
         self.exchange = exchange
         self.routing_key = routing_key
         self.message_count = message_count
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        self.message_count = reader.long("message-count")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 71)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.long(self.message_count, "message-count")
-
-    def _has_content(self) -> bool:
-        return True
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class BasicGetEmpty(_DialectMethod):
@@ -1871,13 +1158,6 @@ class BasicGetEmpty(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.shortstr("reserved-1")
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 72)
-        writer.shortstr(self.reserved_1, "reserved-1")
-
 
 class BasicAck(_DialectMethod):
     """basic.ack (60, 80) of rabbitmq-0-9-1: settle deliveries as done.
@@ -1889,23 +1169,12 @@ class BasicAck(_DialectMethod):
         multiple: covers all deliveries up to this one (bit).
     """
 
-    __slots__ = ("delivery_tag", "multiple")
-    __match_args__ = ("delivery_tag", "multiple")
+    __slots__ = __match_args__ = ("delivery_tag", "multiple")
     spec = _facts.BasicAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
         self.multiple = multiple
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("multiple")
-        self.multiple = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 80)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.multiple, "multiple"))
 
 
 class BasicReject(_DialectMethod):
@@ -1918,23 +1187,12 @@ class BasicReject(_DialectMethod):
         requeue: put back on the queue instead of dropping (bit).
     """
 
-    __slots__ = ("delivery_tag", "requeue")
-    __match_args__ = ("delivery_tag", "requeue")
+    __slots__ = __match_args__ = ("delivery_tag", "requeue")
     spec = _facts.BasicReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
         self.requeue = requeue
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 90)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecoverAsync(_DialectMethod):
@@ -1946,20 +1204,11 @@ class BasicRecoverAsync(_DialectMethod):
         requeue: put back on the queue instead of dropping (bit).
     """
 
-    __slots__ = ("requeue",)
-    __match_args__ = ("requeue",)
+    __slots__ = __match_args__ = ("requeue",)
     spec = _facts.BasicRecoverAsync
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 100)
-        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecover(_DialectMethod):
@@ -1971,20 +1220,11 @@ class BasicRecover(_DialectMethod):
         requeue: put back on the queue instead of dropping (bit).
     """
 
-    __slots__ = ("requeue",)
-    __match_args__ = ("requeue",)
+    __slots__ = __match_args__ = ("requeue",)
     spec = _facts.BasicRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 110)
-        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecoverOk(_DialectMethod):
@@ -1993,18 +1233,11 @@ class BasicRecoverOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.BasicRecoverOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 111)
 
 
 class BasicNack(_DialectMethod):
@@ -2018,25 +1251,13 @@ class BasicNack(_DialectMethod):
         requeue: put back on the queue instead of dropping (bit).
     """
 
-    __slots__ = ("delivery_tag", "multiple", "requeue")
-    __match_args__ = ("delivery_tag", "multiple", "requeue")
+    __slots__ = __match_args__ = ("delivery_tag", "multiple", "requeue")
     spec = _facts.BasicNack
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
         self.multiple = multiple
         self.requeue = requeue
-
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("multiple")
-        self.multiple = (bits & 1) != 0
-        self.requeue = (bits & 2) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 120)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.multiple, "multiple") | writer.bit(self.requeue, "requeue") << 1)
 
 
 class BasicProperties(_DialectProperties):
@@ -2059,56 +1280,19 @@ class BasicProperties(_DialectProperties):
         reserved: was cluster-id, stays empty (shortstr).
     """
 
-    __slots__ = (
-        "content_type",
-        "content_encoding",
-        "headers",
-        "delivery_mode",
-        "priority",
-        "correlation_id",
-        "reply_to",
-        "expiration",
-        "message_id",
-        "timestamp",
-        "type",
-        "user_id",
-        "app_id",
-        "reserved",
-    )
-    __match_args__ = (
-        "content_type",
-        "content_encoding",
-        "headers",
-        "delivery_mode",
-        "priority",
-        "correlation_id",
-        "reply_to",
-        "expiration",
-        "message_id",
-        "timestamp",
-        "type",
-        "user_id",
-        "app_id",
-        "reserved",
+    __slots__ = __match_args__ = (
+        "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
+        "reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "reserved"
     )
     spec = _facts.BasicProperties
 
     def __init__(
-        self,
-        content_type: str | None = None,
-        content_encoding: str | None = None,
-        headers: _Mapping[str, _Any] | None = None,
-        delivery_mode: int | None = None,
-        priority: int | None = None,
-        correlation_id: str | None = None,
-        reply_to: str | None = None,
-        expiration: str | None = None,
-        message_id: str | None = None,
-        timestamp: _datetime | int | None = None,
-        type: str | None = None,
-        user_id: str | None = None,
-        app_id: str | None = None,
-        reserved: str | None = None,
+        self, content_type: str | None = None, content_encoding: str | None = None,
+        headers: _Mapping[str, _Any] | None = None, delivery_mode: int | None = None,
+        priority: int | None = None, correlation_id: str | None = None, reply_to: str | None = None,
+        expiration: str | None = None, message_id: str | None = None,
+        timestamp: _datetime | int | None = None, type: str | None = None, user_id: str | None = None,
+        app_id: str | None = None, reserved: str | None = None
     ) -> None:
         self.content_type = content_type
         self.content_encoding = content_encoding
@@ -2124,101 +1308,6 @@ class BasicProperties(_DialectProperties):
         self.user_id = user_id
         self.app_id = app_id
         self.reserved = reserved
-
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0x0002)
-        if flags & 0x8000:
-            self.content_type = reader.shortstr("content-type")
-        if flags & 0x4000:
-            self.content_encoding = reader.shortstr("content-encoding")
-        if flags & 0x2000:
-            self.headers = reader.table("headers")
-        if flags & 0x1000:
-            self.delivery_mode = reader.octet("delivery-mode")
-        if flags & 0x0800:
-            self.priority = reader.octet("priority")
-        if flags & 0x0400:
-            self.correlation_id = reader.shortstr("correlation-id")
-        if flags & 0x0200:
-            self.reply_to = reader.shortstr("reply-to")
-        if flags & 0x0100:
-            self.expiration = reader.shortstr("expiration")
-        if flags & 0x0080:
-            self.message_id = reader.shortstr("message-id")
-        if flags & 0x0040:
-            self.timestamp = reader.timestamp("timestamp")
-        if flags & 0x0020:
-            self.type = reader.shortstr("type")
-        if flags & 0x0010:
-            self.user_id = reader.shortstr("user-id")
-        if flags & 0x0008:
-            self.app_id = reader.shortstr("app-id")
-        if flags & 0x0004:
-            self.reserved = reader.shortstr("reserved")
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        if self.content_type is not None:
-            flags |= 0x8000
-        if self.content_encoding is not None:
-            flags |= 0x4000
-        if self.headers is not None:
-            flags |= 0x2000
-        if self.delivery_mode is not None:
-            flags |= 0x1000
-        if self.priority is not None:
-            flags |= 0x0800
-        if self.correlation_id is not None:
-            flags |= 0x0400
-        if self.reply_to is not None:
-            flags |= 0x0200
-        if self.expiration is not None:
-            flags |= 0x0100
-        if self.message_id is not None:
-            flags |= 0x0080
-        if self.timestamp is not None:
-            flags |= 0x0040
-        if self.type is not None:
-            flags |= 0x0020
-        if self.user_id is not None:
-            flags |= 0x0010
-        if self.app_id is not None:
-            flags |= 0x0008
-        if self.reserved is not None:
-            flags |= 0x0004
-        writer.word(flags)
-        if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
-        if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
-        if flags & 0x2000:
-            writer.table(self.headers, "headers")
-        if flags & 0x1000:
-            writer.octet(self.delivery_mode, "delivery-mode")
-        if flags & 0x0800:
-            writer.octet(self.priority, "priority")
-        if flags & 0x0400:
-            writer.shortstr(self.correlation_id, "correlation-id")
-        if flags & 0x0200:
-            writer.shortstr(self.reply_to, "reply-to")
-        if flags & 0x0100:
-            writer.shortstr(self.expiration, "expiration")
-        if flags & 0x0080:
-            writer.shortstr(self.message_id, "message-id")
-        if flags & 0x0040:
-            writer.timestamp(self.timestamp, "timestamp")
-        if flags & 0x0020:
-            writer.shortstr(self.type, "type")
-        if flags & 0x0010:
-            writer.shortstr(self.user_id, "user-id")
-        if flags & 0x0008:
-            writer.shortstr(self.app_id, "app-id")
-        if flags & 0x0004:
-            writer.shortstr(self.reserved, "reserved")
-
-    def _class_id(self) -> int:
-        return 60
 
 
 class Basic:
@@ -2250,18 +1339,11 @@ class TxSelect(_DialectMethod):
     A server MUST accept it; answered by select-ok.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxSelect
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 10)
 
 
 class TxSelectOk(_DialectMethod):
@@ -2270,18 +1352,11 @@ class TxSelectOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxSelectOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 11)
 
 
 class TxCommit(_DialectMethod):
@@ -2290,18 +1365,11 @@ class TxCommit(_DialectMethod):
     A server MUST accept it; answered by commit-ok.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxCommit
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 20)
 
 
 class TxCommitOk(_DialectMethod):
@@ -2310,18 +1378,11 @@ class TxCommitOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxCommitOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 21)
 
 
 class TxRollback(_DialectMethod):
@@ -2330,18 +1391,11 @@ class TxRollback(_DialectMethod):
     A server MUST accept it; answered by rollback-ok.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxRollback
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 30)
 
 
 class TxRollbackOk(_DialectMethod):
@@ -2350,18 +1404,11 @@ class TxRollbackOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.TxRollbackOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 31)
 
 
 class Tx:
@@ -2384,20 +1431,11 @@ class ConfirmSelect(_DialectMethod):
         nowait: leave out the reply to this method (bit).
     """
 
-    __slots__ = ("nowait",)
-    __match_args__ = ("nowait",)
+    __slots__ = __match_args__ = ("nowait",)
     spec = _facts.ConfirmSelect
 
     def __init__(self, nowait: bool = False) -> None:
         self.nowait = nowait
-
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(85, 10)
-        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class ConfirmSelectOk(_DialectMethod):
@@ -2406,18 +1444,11 @@ class ConfirmSelectOk(_DialectMethod):
     A client MUST accept it.
     """
 
-    __slots__ = ()
-    __match_args__ = ()
+    __slots__ = __match_args__ = ()
     spec = _facts.ConfirmSelectOk
 
     def __init__(self) -> None:
         pass
-
-    def _read(self, reader: _Reader) -> None:
-        pass
-
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(85, 11)
 
 
 class Confirm:
@@ -2530,6 +1561,7 @@ DIALECT = _Dialect(
     properties=(
         BasicProperties,
     ),
+    routines=_ROUTINES,
 )
 METHODS = DIALECT.methods
 PROPERTIES = DIALECT.properties

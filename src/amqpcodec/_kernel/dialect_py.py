@@ -16,6 +16,7 @@ from .wire import BODY, HEADER, HEARTBEAT, METHOD
 
 if TYPE_CHECKING:
     from .records_py import Method, Properties
+    from .routines_py import Routines
 
 # Frame types that only some dialects have; their payload is opaque.
 _OPAQUE_FRAMES = ("frame-oob-method", "frame-oob-header", "frame-oob-body", "frame-trace")
@@ -52,6 +53,7 @@ class Dialect:
         constants: Mapping[str, int],
         methods: tuple[type[Method], ...],
         properties: tuple[type[Properties], ...],
+        routines: Mapping[str, Routines],
     ) -> None:
         self.name = name
         self.module = module
@@ -65,8 +67,8 @@ class Dialect:
         self.properties = MappingProxyType({cls.spec.class_id: cls for cls in properties})
         connection = [cls.spec.class_id for cls in methods if cls.spec.name.startswith("connection.")]
         self.connection_class = connection[0] if connection else None
-        self.method_dispatch = Dispatch({cls.spec.index: cls for cls in methods})
-        self.properties_dispatch = Dispatch({cls.spec.class_id: cls for cls in properties})
+        self.method_dispatch = Dispatch({cls.spec.index: cls for cls in methods}, routines)
+        self.properties_dispatch = Dispatch({cls.spec.class_id: cls for cls in properties}, routines)
         share([self.method_dispatch, self.properties_dispatch])  # every encoder refers to them at each call
         opaque = {constants[constant] for constant in _OPAQUE_FRAMES if constant in constants}
         self.frame_types = frozenset({METHOD, HEADER, BODY, HEARTBEAT} | opaque)

@@ -1,11 +1,11 @@
 cimport cython
-
 from cpython.object cimport PyObject
 
 from .fast_writer_c cimport Forms, Kept
-from .slots.makers_c cimport MakerTable
+from .slots.makers_c cimport Maker, MakerTable, maker_at
 from .reader_c cimport Reader
 from .records_c cimport Record
+from .slow_c cimport read_slowly, write_slowly
 from .writer_c cimport Writer, WriterRules
 
 
@@ -20,11 +20,11 @@ cdef class Dispatch:
 
     cdef inline int read(self, Record record, Reader reader) except -1:
         """Fill an instance from the payload that the reader is aimed at."""
-        return record._read(reader)
+        return read_slowly(record, reader)
 
     cdef inline int write(self, Record record, Writer writer) except -1:
         """Write the attributes of an instance."""
-        return record._write(writer)
+        return write_slowly(record, writer)
 
     cdef inline object frame(self, object channel, object method, long long limit, WriterRules rules):
         """Return a whole method frame in one go, or None where `write` must make its payload."""
@@ -54,3 +54,8 @@ cdef class Dispatch:
     cdef inline int decline(self, object record, Writer writer) except -1:
         """Have the slow path write what `frame` or `header` declined; the fast path shares nothing with it here."""
         return 0
+
+    cdef inline int content_class(self, object method) noexcept:
+        """Return the class of the content that follows a method of this dialect; -1 where none does."""
+        cdef Maker *maker = maker_at((<PyObject *>method).ob_type)
+        return -1 if maker is NULL else maker.content

@@ -16,12 +16,12 @@ cdef extern from "Python.h":
 cdef class Dispatch:
     """Makes an empty instance of the class registered under a number, and has instances read and written."""
 
-    def __cinit__(self, classes):
+    def __cinit__(self, classes, dict routines):
         for cls in classes.values():
             prepare(cls)
-        self.forms = Forms(classes.values())
+        self.forms = Forms(classes.values(), routines)
         share([self.forms])
-        self.makers = MakerTable(classes)
+        self.makers = MakerTable(classes, routines)
 
     cdef Record create(self, long long number):
         """A new, unfilled instance, or None where nothing is registered; the number has 32 bits."""

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
+from operator import attrgetter
 from struct import Struct
 
 from .._typing import TYPE_CHECKING, Any
+from .layouts import layout_of
 from .read_values import DECLINED
+from .slow_py import read_slowly, write_slowly
 from .values import Declined
 from .wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD
 from .write_values import DECLINED as DECLINED_VALUES
 
 if TYPE_CHECKING:
-    from .read_values import FastRead, Octets
+    from collections.abc import Callable
+
+    from .read_values import Octets
     from .reader_py import Reader
     from .records_py import Record
-    from .write_values import FastWrite
+    from .routines_py import ReadRoutine, Routines, WriteRoutine
     from .writer_py import Writer, WriterRules
 
 _envelope = Struct(">BHI").pack
 _size_into = Struct(">I").pack_into
 _header_start = Struct(">BHIHHQ").pack
 _END = bytes((FRAME_END,))
+_ids = Struct(">I").pack
 _new = object.__new__
 
 
@@ -31,31 +36,31 @@ class Dispatch:
 
     Attributes:
         classes: class by number.
-        readers: class and fast path of reading by number. A class with rare fields has none.
-        writers: fast path of writing by class.
+        readers: by number, the class, the names of its fields, and the routine that reads their values. A class
+            with rare fields has none.
+        writers: by class, the ids that come first, what returns the values of an instance, and the routine that
+            writes them.
         before_content: the numbers of methods that a content follows.
         content_classes: class id by class, of properties and of methods that a content follows.
     """
 
     __slots__ = ("before_content", "classes", "content_classes", "readers", "writers")
 
-    def __init__(self, classes: Mapping[int, type[Any]]) -> None:
+    def __init__(self, classes: Mapping[int, type[Any]], routines: Mapping[str, Routines]) -> None:
         self.classes = dict(classes)
-        self.readers: dict[int, tuple[type[Any], FastRead]] = {}
-        self.writers: dict[type[Any], FastWrite] = {}
+        self.readers: dict[int, tuple[type[Any], list[str], ReadRoutine]] = {}
+        self.writers: dict[type[Any], tuple[bytes, Callable[[Any], tuple[Any, ...]], WriteRoutine]] = {}
         self.before_content = {n for n, cls in classes.items() if getattr(cls.spec, "content", False)}
         self.content_classes = {
             cls: cls.spec.class_id for cls in classes.values() if getattr(cls.spec, "content", True)
         }
-        # The fast paths of a dialect's classes stand in a module beside theirs.
-        modules = {cls.__module__ for cls in classes.values()}
-        fast = {name: vars(import_module(f"{name.removesuffix('_py')}_fast_py")) for name in modules}
         for number, cls in classes.items():
-            functions = fast[cls.__module__]
-            read = functions.get(f"read_{cls.__name__}")
-            if read is not None:
-                self.readers[number] = cls, read
-                self.writers[cls] = functions[f"write_{cls.__name__}"]
+            found = routines.get(layout_of(cls.spec))
+            if found is not None:
+                names = [field.attribute for field in cls.spec.fields]
+                ids = _ids(cls.spec.index) if hasattr(cls.spec, "method_id") else b""
+                self.readers[number] = cls, names, found.read
+                self.writers[cls] = ids, _values_of(names), found.write
 
     def has(self, index: int) -> bool:
         """Return whether something is registered."""
@@ -92,18 +97,25 @@ class Dispatch:
             KeyError: no class of that number has a fast path.
             Declined: or any other of `DECLINED`: it is for the slow path.
         """
-        cls, read = self.readers[index]
-        record = _new(cls)
-        if read(record, reader, data, pos, end) != end:
+        cls, names, read = self.readers[index]
+        stop, values = read(reader, data, pos, end)
+        if stop != end:
             raise Declined
+        record = _new(cls)
+        for name, value in zip(names, values):  # noqa: B905  # `strict` would cost as much as two fields
+            setattr(record, name, value)
         return record
+
+    def content_class(self, method: Any) -> int:
+        """Return the class of the content that follows a method of this dialect; -1 where none does."""
+        return self.content_classes.get(type(method), -1)
 
     def read(self, record: Record, reader: Reader) -> None:
         """Fill an instance from the payload that the reader is aimed at: the slow path after `read_fast`."""
         fast, reader.fast = reader.fast, reader.fast and type(record) not in self.writers
         try:
             record.__init__()  # type: ignore[misc]  # the slow path sets no property that is absent
-            record._read(reader)
+            read_slowly(record, reader)
         finally:
             reader.fast = fast
 
@@ -114,7 +126,9 @@ class Dispatch:
             KeyError: its class has no fast path.
             Declined: or any other of `DECLINED_VALUES`: it is for the slow path, and `out` may have grown.
         """
-        self.writers[type(record)](record, out, rules)
+        ids, values, write = self.writers[type(record)]
+        out += ids
+        write(values(record), out, rules)
 
     def write(self, record: Record, writer: Writer) -> None:
         """Write the attributes of an instance: fast path first, then slow path."""
@@ -128,7 +142,7 @@ class Dispatch:
                 del out[size:]
         fast, writer.fast = writer.fast, writer.fast and type(record) not in self.writers
         try:
-            record._write(writer)
+            write_slowly(record, writer)
         finally:
             writer.fast = fast
 
@@ -246,3 +260,11 @@ def _end_frame(out: bytearray, at: int, limit: int) -> None:
         raise Declined
     _size_into(out, at + 3, size)
     out.append(FRAME_END)
+
+
+def _values_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that returns the attributes of these names."""
+    get: Any = attrgetter(*names) if names else None
+    if len(names) > 1:
+        return get  # type: ignore[no-any-return]
+    return (lambda record: (get(record),)) if names else lambda record: ()

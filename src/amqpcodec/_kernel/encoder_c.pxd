@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from .dispatch_c cimport Dispatch
 from .fast_writer_c cimport Kept
-from .rawproperties_c cimport kept_in
+from .rawproperties_c cimport RawProperties, kept_in
 from .records_c cimport (
     ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record
 )
@@ -34,7 +34,7 @@ cdef class Encoder:
         self, object channel, object method, object properties, object octets, object frame_max, bint validate,
         bint declined,
     )
-    @cython.locals(methods=Dispatch, fast=cython.bint, writer=Writer, limit=cython.longlong)
+    @cython.locals(methods=Dispatch, writer=Writer, limit=cython.longlong)
     cdef object _one_method(self, object channel, object method, object frame_max, bint validate)
     @cython.locals(
         contents=Dispatch, writer=Writer, limit=cython.longlong, record=Properties, number=cython.uint,
@@ -52,7 +52,7 @@ cdef class Encoder:
     )
     @cython.locals(record=Properties)
     cdef Properties _own_properties(self, object properties)
-    @cython.locals(at=cython.Py_ssize_t)
+    @cython.locals(at=cython.Py_ssize_t, raw=RawProperties)
     cdef int _put_header(
         self, Writer writer, object channel, Properties record, unsigned long long body_size, unsigned int weight,
         long long limit,

@@ -376,26 +376,28 @@ class Encoder:
     def _one_method(self, channel: Any, method: Any, frame_max: int | None, validate: bool) -> bytes:
         limit = self._limit if frame_max is None else self._payload_limit(frame_max)
         methods = self._methods
-        fast = not validate and methods is not None
-        if fast:
+        if methods is not None:
             octets = methods.frame(channel, method, limit, self._rules)
             if octets is not None:
+                if validate:
+                    method.validate()
                 return octets
         writer = self._writer()
-        if fast:
-            methods.decline(method, writer)
+        methods.decline(method, writer)
         self._put_method(writer, channel, method, limit, validate)
         return writer.finish()
 
     def _one_message(
         self, channel: Any, method: Any, properties: Any, body: Any, frame_max: int | None, validate: bool
     ) -> bytes:
-        fast = not validate and self._methods is not None and type(body) is bytes
+        fast = self._methods is not None and type(body) is bytes
         if fast:
             # The body has no other name here: threads that send the same one would wait to count it.
             limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
             frames = self._fast_message(channel, method, properties, body, limit)
             if frames is not None:
+                if validate:
+                    method.validate()
                 return frames
         return self._slow_message(channel, method, properties, _view(body), frame_max, validate, fast)
 
@@ -512,8 +514,12 @@ class Encoder:
     ) -> None:
         """A content header, of numbers that were checked."""
         at = writer.begin_frame(HEADER, channel)
-        writer.header_start(record._class_id(), weight, body_size)
-        self._properties.write(record, writer)
+        writer.header_start(record.spec.class_id, weight, body_size)
+        if isinstance(record, RawProperties):
+            raw = record
+            writer.octets(raw._octets)
+        else:
+            self._properties.write(record, writer)
         writer.end_frame(at, limit)
 
     def _put_content_start(
@@ -528,7 +534,7 @@ class Encoder:
     ) -> None:
         """Method frame and header frame of a message."""
         record = self._put_method(writer, channel, method, limit, validate)
-        if not record._has_content():
+        if not record.spec.content:
             raise EncodeError("carries no content", method=record.spec.name)
         if channel == 0:
             raise EncodeError("content does not belong on channel 0", "channel", method=record.spec.name)
@@ -542,7 +548,7 @@ class Encoder:
         finally:
             if not written:
                 _name(header)
-        if header._class_id() != record._class_id():
+        if header.spec.class_id != record.spec.class_id:
             names = f"{header.spec.name} do not belong to it"
             raise EncodeError(f"properties of class {names}", method=record.spec.name)
 

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
-"""The fast path of decoding frames and whole messages, in C. That of the pure build is fast_stream_py.py.
+"""The fast path of decoding frames and whole messages, in C. That of the pure build is `__next__` of the decoders.
 
 As in fast_reader_c.pyx, what is unusual is declined, and nothing has changed then.
 """

@@ -1,10 +1,11 @@
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint32_t, uintptr_t
 
+from .routines_c cimport Routines, WriteRoutine, Writing
 from .writer_c cimport WriterRules
 
 cdef enum:
-    MOST_STEPS = 32  # a class with more fields is left to `Writer`
+    MOST_STEPS = 32  # no layout of more fields has routines
     BEFORE_ARGUMENTS = 11  # octets of a method frame before its first argument
     BEFORE_FLAGS = 19  # of a header frame before its property flags
     BEFORE_PROPERTIES = 21  # before its first property
@@ -18,10 +19,11 @@ cdef struct Step:
 
 cdef struct Form:
     PyObject *cls
+    PyObject *names  # of its fields: a tuple that `Forms` holds
     int class_id
     unsigned char octets[ROOM_OF_HEAD]  # these, for channel 0 and with no size
     Py_ssize_t before  # octets of an instance before its slots, which lie in a row
-    int layout  # a number of layouts.pxd
+    WriteRoutine write
     bint is_method
     bint content  # whether it is a method that a content follows
     Form *header  # that of the properties of its class, once it was looked for
@@ -65,11 +67,13 @@ cdef inline size_t hash_of(void *cls) noexcept:
 
 cdef class Forms:
     cdef list _classes
+    cdef list _names
     cdef Form **_entries
     cdef size_t _mask
 
-    cdef int _enter(self, type cls) except -1
+    cdef int _enter(self, type cls, Routines routines) except -1
     cdef Form *of_class(self, int class_id) noexcept
+    cdef Form *inherited(self, PyTypeObject *cls) noexcept
     cdef object frame(self, object channel, object method, long long limit, WriterRules rules)
     cdef object header(
         self, object channel, object properties, object body_size, object weight, long long limit, WriterRules rules
@@ -90,5 +94,26 @@ cdef class Forms:
             at = (at + 1) & self._mask
         return self._entries[at]
 
+    cdef inline Form *form_of(self, PyObject *record) noexcept:
+        """Return the form of the class of a record; NULL if the slow path must write it."""
+        cdef Form *form = self.find(record.ob_type)
+        return form if form is not NULL else self.inherited(record.ob_type)
+
 
 cdef object changed_message(Prepared *prepared, Changes *changes, object body, WriterRules rules)
+cdef bint emit_octet(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_octet_if(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_short(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_short_if(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_long(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_long_if(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_longlong(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_longlong_if(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_shortstr(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_shortstr_if(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_longstr(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_longstr_if(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_timestamp(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_timestamp_if(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_table(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_table_if(WriterRules rules, Writing *w, int place) noexcept

@@ -1,14 +1,15 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 """The fast path that the compiled build tries first when it writes methods, content headers and messages.
 
-A `Form` says where the fields of a class lie in an instance and what kinds they are. By that, all that an ordinary
-value needs is done right here, through a pointer into memory whose end is known, without a call for each field. No
-code of a caller is run, so nothing can change meanwhile.
+A `Form` says where the fields of a class lie in an instance, and which routine writes those of its layout, through a
+pointer into memory whose end is known. No code of a caller is run, so nothing can change meanwhile.
 
 It declines whatever is unusual, by NULL or None, and has then changed nothing: values of other types than a field's
 own, subclasses, what does not fit, strict rules, octets beyond the memory at hand. `Writer` then starts over, and
 raises all errors.
 """
+
+from sys import intern
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.datetime cimport import_datetime
@@ -16,16 +17,17 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from .._generated.content_writers cimport put_deliver, put_get_ok, put_properties, put_publish, put_return
-from .._generated.layouts cimport (
-    DELIVER_LAYOUT, GET_OK_LAYOUT, OTHER_LAYOUT, PROPERTIES_LAYOUT, PUBLISH_LAYOUT, layout_of,
-)
-from .write_values cimport (
-    MOST_HEAD, Py_False, Py_True, PyTuple_GET_ITEM, is_bytes, is_int, octet_count, octets_in, put_field, put_octets,
-)
 from .fields import FIELD_KINDS
-from .fields cimport BIT_FIELD
+from .fields cimport (
+    BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, OCTETS_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD,
+)
+from .layouts import layout_of
+from .write_values cimport (
+    MOST_HEAD, Py_False, Py_True, PyTuple_GET_ITEM, emit, emit_if, is_bytes, is_int, octet_count, octets_in, put_field,
+    put_octets,
+)
 from .ints cimport small, unsigned_value
+from .slots.layout_c cimport leaves_fields
 from .slots.makers_c cimport octets_before_slots
 from .octets cimport put16, put32, put64
 from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
@@ -54,68 +56,6 @@ cdef inline PyObject **_slots(Form *form, PyObject *record) noexcept:
     return <PyObject **>(<char *>record + form.before)
 
 
-cdef unsigned char *_put_fields(
-    Form *form, PyObject *record, unsigned char *p, const unsigned char *end, WriterRules rules
-) noexcept:
-    """Write the fields of a record, of properties their flags before them.
-
-    Bits that follow one another share octets (0-9-1 section 4.2.5.2).
-    """
-    cdef Step *step = form.steps
-    cdef Step *last = step + form.count
-    cdef PyObject **value = _slots(form, record)
-    cdef unsigned char *start = p
-    cdef uint32_t flags = 0
-    if not form.is_method:
-        p += 2  # there is room for them
-    while step < last:
-        if step.kind == BIT_FIELD:
-            if step.flag == 1:
-                if p == end:
-                    return NULL
-                p[0] = 0
-                p += 1
-            if value[0] is Py_True:
-                (p - 1)[0] |= <unsigned char>step.flag
-            elif value[0] is not Py_False:
-                return NULL
-        elif value[0] is not <PyObject *>None:
-            flags |= step.flag
-            p = put_field(p, end, step.kind, value[0], rules)
-            if p is NULL:
-                return NULL
-        elif form.is_method:
-            return NULL
-        step += 1
-        value += 1
-    if not form.is_method:
-        put16(start, flags)
-    return p
-
-
-cdef inline unsigned char *_put_arguments(
-    Form *form, PyObject *method, unsigned char *p, const unsigned char *end, WriterRules rules
-) noexcept:
-    """Write the arguments of a method."""
-    cdef PyObject **slots = _slots(form, method)
-    if form.layout == OTHER_LAYOUT:
-        return _put_fields(form, method, p, end, rules)
-    if form.layout == PUBLISH_LAYOUT:
-        return put_publish(slots, p, end, rules)
-    if form.layout == DELIVER_LAYOUT:
-        return put_deliver(slots, p, end, rules)
-    return put_get_ok(slots, p, end, rules) if form.layout == GET_OK_LAYOUT else put_return(slots, p, end, rules)
-
-
-cdef inline unsigned char *_put_properties(
-    Form *form, PyObject *properties, unsigned char *p, const unsigned char *end, WriterRules rules
-) noexcept:
-    """Write properties, their flags before them; there is room for those."""
-    if form.layout == PROPERTIES_LAYOUT:
-        return put_properties(_slots(form, properties), p, end, rules)
-    return _put_fields(form, properties, p, end, rules)
-
-
 cdef inline unsigned char *_end_frame(
     unsigned char *start, unsigned char *p, const unsigned char *end, long long limit
 ) noexcept:
@@ -136,7 +76,7 @@ cdef inline unsigned char *_put_method(
     cdef unsigned char *start = p
     memcpy(p, form.octets, 16)
     put16(p + 1, number)
-    p = _put_arguments(form, method, p + BEFORE_ARGUMENTS, end, rules)
+    p = form.write(rules, _slots(form, method), p + BEFORE_ARGUMENTS, end)
     return NULL if p is NULL else _end_frame(start, p, end, limit)
 
 
@@ -163,7 +103,7 @@ cdef inline unsigned char *_put_header(
         put16(p, 0)
         p += 2
     else:
-        p = _put_properties(form, properties, p, end, rules)
+        p = form.write(rules, _slots(form, properties), p, end)
     return NULL if p is NULL else _end_frame(start, p, end, limit)
 
 
@@ -199,9 +139,9 @@ cdef inline Form *_form_of_content(Form *form, Forms contents, PyObject *propert
     header = _header_form(form, contents)
     if kept is not NULL:
         return header if kept.class_id == form.class_id else NULL
-    if properties is not <PyObject *>None and header is not NULL and header.cls is not <PyObject *>properties.ob_type:
-        return NULL
-    return header
+    if properties is <PyObject *>None or header is NULL or header.cls is <PyObject *>properties.ob_type:
+        return header
+    return header if contents.inherited(properties.ob_type) is header else NULL
 
 
 cdef inline Py_ssize_t _channel_number(PyObject *channel) noexcept:
@@ -330,9 +270,10 @@ cdef object changed_message(Prepared *prepared, Changes *changes, object body, W
 cdef class Forms:
     """Know the forms of those classes that have only fields of common kinds."""
 
-    def __cinit__(self, classes):
+    def __cinit__(self, classes, dict routines):
         cdef size_t size = 8
-        self._classes = [cls for cls in classes if _has_form(cls.spec)]
+        self._classes = [cls for cls in classes if layout_of(cls.spec) in routines]
+        self._names = []
         while size < 2 * <size_t>len(self._classes):
             size *= 2
         self._mask = size - 1
@@ -340,7 +281,7 @@ cdef class Forms:
         if self._entries is NULL:
             raise MemoryError
         for cls in self._classes:
-            self._enter(cls)
+            self._enter(cls, routines[layout_of(cls.spec)])
 
     def __dealloc__(self):
         if self._entries is not NULL:
@@ -348,7 +289,7 @@ cdef class Forms:
                 PyMem_Free(self._entries[at])
             PyMem_Free(self._entries)
 
-    cdef int _enter(self, type cls) except -1:
+    cdef int _enter(self, type cls, Routines routines) except -1:
         cdef Form *form = <Form *>PyMem_Calloc(1, sizeof(Form))
         cdef size_t at = hash_of(<void *>cls) & self._mask
         if form is NULL:
@@ -356,7 +297,11 @@ cdef class Forms:
         while self._entries[at] is not NULL:
             at = (at + 1) & self._mask
         self._entries[at] = form
+        names = tuple([intern(field.attribute) for field in cls.spec.fields])
+        self._names.append(names)
         form.cls = <PyObject *>cls
+        form.names = <PyObject *>names
+        form.write = routines.write
         form.before = octets_before_slots(cls, len(cls.spec.fields))
         return _lay_out(form, cls.spec)
 
@@ -368,11 +313,21 @@ cdef class Forms:
                 return self._entries[at]
         return NULL
 
+    cdef Form *inherited(self, PyTypeObject *cls) noexcept:
+        """Return the form of the class that a caller's one derives from, if that leaves the fields alone."""
+        cdef PyTypeObject *base = cls.tp_base
+        cdef Form *form = NULL
+        while form is NULL and base is not NULL:
+            form = self.find(base)
+            if form is NULL:
+                base = base.tp_base
+        return form if form is not NULL and leaves_fields(cls, base, <tuple>form.names) else NULL
+
     cdef object frame(self, object channel, object method, long long limit, WriterRules rules):
         """Return the frame of a method, or None."""
         cdef unsigned char octets[MOST_HEAD]
         cdef unsigned char *p
-        cdef Form *form = self.find((<PyObject *>method).ob_type)
+        cdef Form *form = self.form_of(<PyObject *>method)
         cdef Py_ssize_t number = _channel_number(<PyObject *>channel)
         if form is NULL or number < 0 or rules.strict:
             return None
@@ -390,7 +345,7 @@ cdef class Forms:
         cdef unsigned char octets[MOST_HEAD]
         cdef unsigned char *p
         cdef uint64_t size = 0
-        cdef Form *form = self.find((<PyObject *>properties).ob_type)
+        cdef Form *form = self.form_of(<PyObject *>properties)
         cdef Py_ssize_t number = _channel_number(<PyObject *>channel)
         if form is NULL or number < 0 or rules.strict or not is_int(<PyObject *>weight) or small(weight) != 0:
             return None
@@ -414,7 +369,7 @@ cdef class Forms:
         cdef Py_ssize_t number = _channel_number(channel)
         cdef Py_ssize_t size = octet_count(body)
         cdef Py_ssize_t head
-        cdef Form *form = self.find(method.ob_type)
+        cdef Form *form = self.form_of(method)
         cdef Form *header = _form_of_content(form, <Forms>contents, properties, kept)
         if header is NULL or number < 1 or (<WriterRules>rules).strict:
             return None
@@ -448,7 +403,7 @@ cdef class Forms:
         cdef PyObject *body = PyTuple_GET_ITEM(item, 3)
         cdef Py_ssize_t number = _channel_number(PyTuple_GET_ITEM(item, 0))
         cdef Py_ssize_t size
-        cdef Form *form = self.find(method.ob_type)
+        cdef Form *form = self.form_of(method)
         cdef Form *header = _form_of_content(form, contents, properties, kept)
         if header is NULL or number < 1 or rules.strict or not is_bytes(body) or end - p < ROOM_OF_HEAD:
             return NULL
@@ -468,17 +423,8 @@ cdef class Forms:
         return p + _framed_size(size, limit)
 
 
-cdef bint _has_form(object spec) except -1:
-    fields = spec.fields
-    if len(fields) > MOST_STEPS or any([FIELD_KINDS.get(field.type) is None for field in fields]):
-        return False
-    # Of properties, those whose flags are in one word; a bit has no field of its own.
-    return hasattr(spec, "method_id") or (len(fields) < 16 and all([field.type != "bit" for field in fields]))
-
-
 cdef int _lay_out(Form *form, object spec) except -1:
     cdef bint is_method = hasattr(spec, "method_id")
-    cdef unsigned char kinds[MOST_STEPS]
     cdef Step *step = form.steps
     cdef uint32_t flag = 0x8000
     form.class_id = spec.class_id
@@ -490,7 +436,7 @@ cdef int _lay_out(Form *form, object spec) except -1:
         form.content = spec.content
         flag = 1
     for field in spec.fields:
-        step.kind = kinds[form.count] = FIELD_KINDS[field.type]
+        step.kind = FIELD_KINDS[field.type]
         step.flag = <unsigned short>flag
         if not is_method:
             flag >>= 1
@@ -500,5 +446,70 @@ cdef int _lay_out(Form *form, object spec) except -1:
             flag = 1
         step += 1
         form.count += 1
-    form.layout = layout_of(kinds, form.count, not is_method)
     return 0
+
+
+# -- the steps of layouts that are not usual, each of its kind once
+
+cdef bint emit_octet(WriterRules rules, Writing *w, int place) noexcept:
+    return emit(rules, w, OCTET_FIELD, place)
+
+
+cdef bint emit_octet_if(WriterRules rules, Writing *w, int place) noexcept:
+    return emit_if(rules, w, OCTET_FIELD, place)
+
+
+cdef bint emit_short(WriterRules rules, Writing *w, int place) noexcept:
+    return emit(rules, w, SHORT_FIELD, place)
+
+
+cdef bint emit_short_if(WriterRules rules, Writing *w, int place) noexcept:
+    return emit_if(rules, w, SHORT_FIELD, place)
+
+
+cdef bint emit_long(WriterRules rules, Writing *w, int place) noexcept:
+    return emit(rules, w, LONG_FIELD, place)
+
+
+cdef bint emit_long_if(WriterRules rules, Writing *w, int place) noexcept:
+    return emit_if(rules, w, LONG_FIELD, place)
+
+
+cdef bint emit_longlong(WriterRules rules, Writing *w, int place) noexcept:
+    return emit(rules, w, LONGLONG_FIELD, place)
+
+
+cdef bint emit_longlong_if(WriterRules rules, Writing *w, int place) noexcept:
+    return emit_if(rules, w, LONGLONG_FIELD, place)
+
+
+cdef bint emit_shortstr(WriterRules rules, Writing *w, int place) noexcept:
+    return emit(rules, w, SHORTSTR_FIELD, place)
+
+
+cdef bint emit_shortstr_if(WriterRules rules, Writing *w, int place) noexcept:
+    return emit_if(rules, w, SHORTSTR_FIELD, place)
+
+
+cdef bint emit_longstr(WriterRules rules, Writing *w, int place) noexcept:
+    return emit(rules, w, OCTETS_FIELD, place)
+
+
+cdef bint emit_longstr_if(WriterRules rules, Writing *w, int place) noexcept:
+    return emit_if(rules, w, OCTETS_FIELD, place)
+
+
+cdef bint emit_timestamp(WriterRules rules, Writing *w, int place) noexcept:
+    return emit(rules, w, TIME_FIELD, place)
+
+
+cdef bint emit_timestamp_if(WriterRules rules, Writing *w, int place) noexcept:
+    return emit_if(rules, w, TIME_FIELD, place)
+
+
+cdef bint emit_table(WriterRules rules, Writing *w, int place) noexcept:
+    return emit(rules, w, TABLE_FIELD, place)
+
+
+cdef bint emit_table_if(WriterRules rules, Writing *w, int place) noexcept:
+    return emit_if(rules, w, TABLE_FIELD, place)

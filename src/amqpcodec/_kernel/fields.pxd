@@ -17,3 +17,4 @@ cdef enum:
     FLOAT_FIELD = 15
     DOUBLE_FIELD = 16
     TIME_FIELD = 17
+    CONTENT_FIELD = 18

@@ -20,8 +20,9 @@ NAIVE_TIME_FIELD = 14
 FLOAT_FIELD = 15
 DOUBLE_FIELD = 16
 TIME_FIELD = 17  # a timestamp as an aware datetime, or as an int beyond the year 9999
+CONTENT_FIELD = 18
 
-# By the name of a wire type in the facts of a dialect; a type that is not here is left to slow paths.
+# By the name of a wire type in the facts of a dialect.
 FIELD_KINDS = {
     "bit": BIT_FIELD,
     "octet": OCTET_FIELD,
@@ -32,4 +33,5 @@ FIELD_KINDS = {
     "longstr": OCTETS_FIELD,
     "table": TABLE_FIELD,
     "timestamp": TIME_FIELD,
+    "content": CONTENT_FIELD,
 }

@@ -282,7 +282,7 @@ class MessageDecoder(StreamDecoder):
         method = message.method
         if self._strict:
             self._record = method
-            self._check_method(method, method._class_id())
+            self._check_method(method, self._methods.content_class(method))
             self._record = None
         discarded = self._judge(reader.channel, method)
         self._pos += reader.passed
@@ -341,7 +341,7 @@ class MessageDecoder(StreamDecoder):
             elif not self._keep:
                 raise self._refusal(CUT_OFF, cut_off, f"method {method.spec.name}", 0, 0)
         frame = None
-        if method._has_content():
+        if self._methods.content_class(method) >= 0:
             discarded = self._judge(channel, method)
             self._begin(channel, method, discarded)
         else:
@@ -364,7 +364,7 @@ class MessageDecoder(StreamDecoder):
         if content is None:
             raise self._refusal(judge_header(NO_CONTENT, False, 0, 0), None, "", 0, 0)
         body_size = self._reader.body_size
-        same_class = properties._class_id() == content.method._class_id()
+        same_class = self._reader.class_id == self._methods.content_class(content.method)
         verdict = judge_header(stage_of(content), same_class, body_size, self._body_limit)
         if verdict != IN_ORDER and verdict != TOO_LARGE:
             self._drop(content)
@@ -383,7 +383,7 @@ class MessageDecoder(StreamDecoder):
         """Raise the error of a header that cannot be read and is of another class than its method."""
         head = self._reader.head()
         class_id = int.from_bytes(head[:2], "big")
-        if len(head) >= 2 and class_id != content.method._class_id():
+        if len(head) >= 2 and class_id != self._methods.content_class(content.method):
             self._record = None
             verdict = judge_header(stage_of(content), False, 0, 0)
             name = content_order.class_name(self._dialect.properties, class_id)

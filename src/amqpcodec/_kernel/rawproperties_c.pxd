@@ -8,7 +8,6 @@ from .lookup_c cimport headers_in, look_up
 from .reader_c cimport Reader, ReaderRules
 from .records_c cimport Properties, Record
 from .write_values cimport octet_count, octets_in
-from .writer_c cimport Writer
 
 
 cdef class RawProperties(Properties)

@@ -15,7 +15,6 @@ from .lookup_py import headers_in, look_up
 from .reader_py import ReaderRules
 from .records_py import Properties
 from .slots.constructors_py import describe
-from .writer_py import Writer
 
 if PURE:
     from .memo import MEMO
@@ -183,9 +182,6 @@ class RawProperties(Properties):
         dialect: Dialect = reading.dialect
         return dialect
 
-    def _class_id(self) -> int:
-        return self._class
-
     if PURE:
 
         def _values(self) -> Any:
@@ -225,11 +221,6 @@ class RawProperties(Properties):
             error.class_id = self._class
             raise
         return decoded
-
-    def _write(self, writer: Writer) -> None:
-        if self._reading is None:
-            self._known()
-        writer.octets(self._octets)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, RawProperties):

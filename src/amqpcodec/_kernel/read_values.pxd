@@ -15,7 +15,9 @@ from .kinds cimport (
 )
 from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport kept_table
-from .reader_c cimport KEYS, Guess, Reader
+from .slots.none cimport refer_to_none
+from .reader_c cimport ARGUMENTS, KEYS, Guess, Reader
+from .routines_c cimport Reading
 from .table_cache_c cimport CACHED_TABLE, TableCache
 from .texts cimport (
     CACHED_OCTETS, CachedText, ascii_text, is_kept, mark_of, mix_of, note_miss, octets_of, place_of, same
@@ -42,6 +44,9 @@ cdef extern from "Python.h":
     bint PyErr_Occurred() noexcept
 
 cdef extern from *:
+    bint likely(bint condition) noexcept  # of Cython
+
+cdef extern from *:
     """
     #include "datetime.h"
     static inline PyObject *amqpcodec_utc(int year, int month, int day, int second) {
@@ -54,11 +59,6 @@ cdef extern from *:
 cdef enum:
     PATIENCE = 16  # texts in a row that were not kept, after which a place is taken for one of ids
     PAUSE = 1024  # texts of such a place that nobody looks for
-
-
-cdef inline Guess *guess_at(Guess *guesses, Py_ssize_t places, Py_ssize_t place) noexcept:
-    """Return what is expected in one of so many places; NULL of a reader that remembers nothing."""
-    return NULL if guesses is NULL else guesses + min(place, places - 1)
 
 
 cdef inline PyObject *truth(bint bit) noexcept:
@@ -369,3 +369,72 @@ cdef inline PyObject *field_at(
     if kind == TABLE_FIELD:
         return table_at(reader, p + 4, <Py_ssize_t>u32(p))
     return new_octets(<const char *>p + 4, <Py_ssize_t>u32(p))
+
+
+# Steps of the routines of layouts. Each returns whether it is done, and where it declines, nothing more is.
+
+cdef inline Reading reading(
+    Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end
+) noexcept:
+    """Return where a routine begins."""
+    cdef Reading r
+    r.guesses = reader._guesses
+    r.slots = slots
+    r.p = p
+    r.end = end
+    r.filled = 0
+    r.flags = 0
+    r.absent = 0
+    return r
+
+
+cdef inline bint fill(Reader reader, Reading *r, int kind, int place) noexcept:
+    """Fill the slot of an argument that is no bit."""
+    cdef Guess *guess = NULL if r.guesses is NULL else r.guesses.arguments + min(place, ARGUMENTS - 1)
+    r.slots[place] = field_at(reader, kind, guess, &r.p, r.end)
+    r.filled = place
+    return r.slots[place] is not NULL
+
+
+cdef inline bint fill_bits(Reading *r, int place, int count) noexcept:
+    """Fill the slots of the bits that share an octet (0-9-1 section 4.2.5.2)."""
+    cdef int bit
+    r.filled = place
+    if r.p >= r.end:
+        return False
+    for bit in range(count):
+        r.slots[place + bit] = truth(r.p[0] >> bit & 1)
+    r.p += 1
+    return True
+
+
+cdef inline bint read_flags(Reading *r, unsigned int defined) noexcept:
+    """Read a word of property flags, none of which may be another than these (0-9-1 section 4.2.6.1)."""
+    if r.end - r.p < 2:
+        return False
+    r.flags = u16(r.p)
+    r.p += 2
+    return r.flags & ~defined == 0
+
+
+cdef inline bint fill_if(Reader reader, Reading *r, int kind, int place) noexcept:
+    """Fill the slot of a property, with None if it is absent."""
+    cdef Guess *guess
+    if not r.flags & <unsigned int>(0x8000 >> place):
+        r.slots[place] = <PyObject *>None
+        r.absent += 1
+        return True
+    guess = NULL if r.guesses is NULL else r.guesses.properties + place  # there is a place for each
+    r.slots[place] = field_at(reader, kind, guess, &r.p, r.end)
+    r.filled = place
+    return r.slots[place] is not NULL
+
+
+cdef inline bint filled(Reading *r, int count, bint done) noexcept:
+    """Return whether all slots are filled and no octet is left over; if not, let go of what is in them."""
+    refer_to_none(r.absent)
+    if done and r.p == r.end:
+        return True
+    for place in range(count if done else r.filled):
+        Py_DECREF(<object>r.slots[place])
+    return False

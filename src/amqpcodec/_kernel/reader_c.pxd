@@ -56,6 +56,7 @@ cdef class Reader:
     cdef public int frame_type
     cdef public long long frame_size
     cdef public int channel
+    cdef public int class_id  # of the content header that was read last, as the two that follow
     cdef public int weight
     cdef public unsigned long long body_size
     cdef public long long passed  # octets of the frames that `read_message` took
@@ -133,8 +134,8 @@ cdef class Reader:
     cdef object _longstr_value(self, const unsigned char *end, object field)
     cdef object _nested(self, int kind, const unsigned char *end, Py_ssize_t depth, object field)
     cdef object _peer_value(self, int kind, const unsigned char *end)
-    cdef object field(self, int kind)
-    cdef object _seldom_field(self, int kind)
+    cdef object field(self, int kind, object name)
+    cdef object _seldom_field(self, int kind, object name)
 
     # What decoders call for each frame, to be inlined.
 

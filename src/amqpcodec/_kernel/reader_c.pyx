@@ -28,9 +28,9 @@ from ..types import InlineContent, ReferenceContent, UnreadableTable
 
 from .civil cimport LAST_SECOND, naive_time, time_of
 from .fields cimport (
-    ARRAY_FIELD, DOUBLE_FIELD, FLOAT_FIELD, LONG_FIELD, LONGLONG_FIELD, NAIVE_TIME_FIELD, OCTET_FIELD,
+    ARRAY_FIELD, CONTENT_FIELD, DOUBLE_FIELD, FLOAT_FIELD, LONG_FIELD, LONGLONG_FIELD, NAIVE_TIME_FIELD, OCTET_FIELD,
     OCTETS_FIELD, SHORT_FIELD, SHORT_TIME_FIELD, SHORTSTR_FIELD, SIGNED_LONGLONG_FIELD, TABLE_FIELD, TEXT_FIELD,
-    TEXT_OR_OCTETS_FIELD,
+    TEXT_OR_OCTETS_FIELD, TIME_FIELD,
 )
 from .kinds cimport (
     ARRAY, BOOL, BYTEARRAY, CHARACTER, CUT_DOUBLE, CUT_FLOAT, DECIMAL, DOUBLE, FLOAT, INT8, INT16,
@@ -155,8 +155,8 @@ cdef class Reader:
         return self._base + (self._pos - self._start)
 
     cdef int content_head(self) except -1:
-        """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id; weight and body size
-        are kept."""
+        """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id, which is kept, as are weight
+        and body size."""
         cdef const unsigned char *p = self._pos
         if self._end - p < 12:
             self.short("class-id")  # one of the three raises
@@ -164,8 +164,9 @@ cdef class Reader:
             self.longlong("body-size")
         self.weight = u16(p + 2)
         self.body_size = u64(p + 4)
+        self.class_id = u16(p)
         self._pos = p + 12
-        return u16(p)
+        return self.class_id
 
     cdef int _refuse_rest(self) except -1:
         raise self._error(FRAME_ERROR, f"{self._end - self._pos} octets left over", self._pos, None)
@@ -603,25 +604,25 @@ cdef class Reader:
             return Decimal(<int32_t>u32(p + 1)) / Decimal(10 ** <object>(<int>p[0]))
         return _peer_time(kind, u64(self._take(8, end, None)))
 
-    cdef object field(self, int kind):
+    cdef object field(self, int kind, object name):
         """One method argument or property by the kinds of fields.pxd, but for bits."""
         if kind == SHORTSTR_FIELD:
-            return self.shortstr(None)
+            return self.shortstr(name)
         if kind == LONGLONG_FIELD:
-            return self.longlong(None)
+            return self.longlong(name)
         if kind == TABLE_FIELD:
-            return self.table(None)
+            return self.table(name)
         if kind == SHORT_FIELD:
-            return self.short(None)
+            return self.short(name)
         if kind == OCTET_FIELD:
-            return self.octet(None)
+            return self.octet(name)
         if kind == LONG_FIELD:
-            return self.long(None)
+            return self.long(name)
         if kind == OCTETS_FIELD:
-            return self.longstr(None)
-        return self._seldom_field(kind)
+            return self.longstr(name)
+        return self._seldom_field(kind, name)
 
-    cdef object _seldom_field(self, int kind):
+    cdef object _seldom_field(self, int kind, object name):
         cdef const unsigned char *p
         cdef const unsigned char *end = self._end
         if kind == SIGNED_LONGLONG_FIELD:
@@ -649,6 +650,10 @@ cdef class Reader:
             self._pos = p
             self._entries = 0
             return self._items(end, 1, None)
+        if kind == TIME_FIELD:
+            return self.timestamp(name)
+        if kind == CONTENT_FIELD:
+            return self.content(name)
         raise Declined
 
 

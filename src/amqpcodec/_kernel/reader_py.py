@@ -41,6 +41,17 @@ from ..profiles import (
     table_profile,
 )
 from ..types import InlineContent, ReferenceContent, UnreadableTable
+from .fields import (
+    CONTENT_FIELD,
+    LONG_FIELD,
+    LONGLONG_FIELD,
+    OCTET_FIELD,
+    OCTETS_FIELD,
+    SHORT_FIELD,
+    SHORTSTR_FIELD,
+    TABLE_FIELD,
+    TIME_FIELD,
+)
 from .framing import MORE, TOO_LARGE, WHOLE, frame_at, framing_error
 from .rawtable_py import kept_table
 from .read_values import DECLINED, FastReader, fast_pairs, fast_readers, timestamp
@@ -112,6 +123,7 @@ class Reader:
         "_start",
         "body_size",
         "channel",
+        "class_id",
         "declined",
         "fast",
         "frame_size",
@@ -136,6 +148,7 @@ class Reader:
         self.frame_size = 0
         self.frame_type = 0
         self.channel = 0
+        self.class_id = 0
         self.weight = 0
         self.body_size = 0
         self.limit_name = self.header_limit_name = "frame_max"
@@ -210,17 +223,17 @@ class Reader:
         return self._base + self._pos
 
     def content_head(self) -> int:
-        """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id; weight and body size
-        are kept."""
+        """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id, which is kept, as are weight
+        and body size."""
         pos = self._pos
         if self._end - pos >= 12:
-            class_id, self.weight, self.body_size = _CONTENT_HEAD.unpack_from(self._data, pos)
+            self.class_id, self.weight, self.body_size = _CONTENT_HEAD.unpack_from(self._data, pos)
             self._pos = pos + 12
-            return int(class_id)
-        class_id = self.short("class-id")
-        self.weight = self.short("weight")
-        self.body_size = self.longlong("body-size")
-        return class_id
+        else:
+            self.class_id = self.short("class-id")
+            self.weight = self.short("weight")
+            self.body_size = self.longlong("body-size")
+        return self.class_id
 
     def left(self) -> int:
         """Octets not read yet."""
@@ -320,6 +333,10 @@ class Reader:
             raise self._error(SYNTAX_ERROR, f"content discriminator {kind}, not 0 or 1", self._pos - 1, field)
         octets = self.longstr(field)
         return ReferenceContent(octets) if kind else InlineContent(octets)
+
+    def field(self, kind: int, name: str) -> Any:
+        """One method argument or property by the kinds of fields.py, but for bits."""
+        return _FIELDS[kind](self, name)
 
     def fast_table(self, data: bytes | bytearray, start: int, stop: int, end: int) -> Any:
         """Read data[start:stop] as a field table, if it lies before `end`.
@@ -600,4 +617,16 @@ _VALUES: dict[int, _ValueReader] = {
     TABLE: Reader._table,
     VOID: Reader._void,
     CHARACTER: Reader._character,
+}
+
+_FIELDS: dict[int, Callable[[Reader, str], Any]] = {
+    OCTET_FIELD: Reader.octet,
+    SHORT_FIELD: Reader.short,
+    LONG_FIELD: Reader.long,
+    LONGLONG_FIELD: Reader.longlong,
+    SHORTSTR_FIELD: Reader.shortstr,
+    OCTETS_FIELD: Reader.longstr,
+    TABLE_FIELD: Reader.table,
+    TIME_FIELD: Reader.timestamp,
+    CONTENT_FIELD: Reader.content,
 }

@@ -2,16 +2,9 @@ cimport cython
 
 from cpython.object cimport PyObject
 
-from .reader_c cimport Reader
-from .writer_c cimport Writer
-
 
 cdef class Record:
-    cdef int _read(self, Reader reader) except -1
-    cdef int _write(self, Writer writer) except -1
     cdef object _dialect(self)
-    cdef int _class_id(self) except -1
-    cdef bint _has_content(self) except -1
 
 
 cdef class Method(Record):

@@ -7,13 +7,11 @@ from .._records import body_repr, replaced
 from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..spec import MethodSpec, PropertiesSpec, violation
-from .slots.constructors_py import describe, expose
+from .slots.constructors_py import describe, expose, set_fields
 from .slots.sharing_py import share
 
 if TYPE_CHECKING:
     from .dialect_py import Dialect
-    from .reader_py import Reader
-    from .writer_py import Writer
 
 
 class Record:
@@ -27,25 +25,13 @@ class Record:
 
     spec: ClassVar[Any]
 
-    def _read(self, reader: Reader) -> None:
-        """Fill the attributes from the wire."""
-        raise NotImplementedError
-
-    def _write(self, writer: Writer) -> None:
-        """Write the attributes to the wire."""
-        raise NotImplementedError
+    def __init__(self, *positional: Any, **named: Any) -> None:
+        """Set every field: the constructor of the compiled build, where `layout_c` does not serve the call."""
+        set_fields(self, positional, named)
 
     def _dialect(self) -> Dialect:
         """The dialect this class belongs to."""
         raise NotImplementedError
-
-    def _class_id(self) -> int:
-        """The AMQP class; content-bearing methods and properties know it without looking it up."""
-        return int(self.spec.class_id)
-
-    def _has_content(self) -> bool:
-        """Return whether a content header and body follow, as after some methods."""
-        return False
 
     def _values(self) -> list[Any]:
         return [getattr(self, field.attribute) for field in self.spec.fields]

@@ -15,6 +15,7 @@ from .ints cimport small, unsigned_value
 from .kinds cimport INT32, INT64
 from .octets cimport copy_short, put16, put32, put64
 from .rawtable_c cimport RawTable
+from .routines_c cimport Writing
 from .writer_c cimport WriterRules
 
 cdef enum:
@@ -324,3 +325,63 @@ cdef inline unsigned char *put_field(
     if is_bytes(value):
         return put_sized(p, end, octets_in(value), octet_count(value))
     return put_long_text(p, end, value) if is_text(value) else NULL
+
+
+# Steps of the routines of layouts, as in read_values.pxd.
+
+cdef inline Writing writing(PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
+    """Return where a routine begins."""
+    cdef Writing w
+    w.slots = slots
+    w.p = p
+    w.end = end
+    w.at = NULL
+    w.flags = 0
+    return w
+
+
+cdef inline bint emit(WriterRules rules, Writing *w, int kind, int place) noexcept:
+    """Write an argument that is no bit."""
+    w.p = put_field(w.p, w.end, kind, w.slots[place], rules)
+    return w.p is not NULL
+
+
+cdef inline bint emit_bits(Writing *w, int place, int count) noexcept:
+    """Write the bits that share an octet (0-9-1 section 4.2.5.2)."""
+    cdef int bit
+    cdef unsigned char octet = 0
+    if w.p >= w.end:
+        return False
+    for bit in range(count):
+        if w.slots[place + bit] is Py_True:
+            octet |= <unsigned char>(1 << bit)
+        elif w.slots[place + bit] is not Py_False:
+            return False
+    w.p[0] = octet
+    w.p += 1
+    return True
+
+
+cdef inline bint write_flags(Writing *w) noexcept:
+    """Leave room for a word of property flags."""
+    w.at = w.p
+    w.p += 2
+    return w.end - w.p >= 0
+
+
+cdef inline bint emit_if(WriterRules rules, Writing *w, int kind, int place) noexcept:
+    """Write a property, unless it is None."""
+    if w.slots[place] is <PyObject *>None:
+        return True
+    w.flags |= 0x8000U >> place
+    w.p = put_field(w.p, w.end, kind, w.slots[place], rules)
+    return w.p is not NULL
+
+
+cdef inline unsigned char *written(Writing *w, bint done) noexcept:
+    """Return where all that was written ends, its flags filled in; NULL where a step declines."""
+    if not done:
+        return NULL
+    if w.at is not NULL:
+        put16(w.at, w.flags)
+    return w.p

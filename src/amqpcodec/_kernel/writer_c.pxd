@@ -64,6 +64,7 @@ cdef class Writer:
     cdef int longstr(self, object value, object field) except -1
     cdef int content(self, object value, object field) except -1
     cdef int table(self, object value, object field) except -1
+    cdef int field(self, int kind, object value, object name) except -1
 
     cdef int _enlarge(self, Py_ssize_t size) except -1
     cdef object _joined(

@@ -33,6 +33,9 @@ from ..errors import EncodeError
 from ..profiles import KIND_NAMES, profiles_with, table_profile
 from ..types import FieldValue, InlineContent, ReferenceContent, UnreadableTable
 from .civil cimport seconds_in_utc
+from .fields cimport (
+    LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, OCTETS_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD,
+)
 from .ints cimport unsigned_value
 from .kinds cimport (
     ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
@@ -360,6 +363,24 @@ cdef class Writer:
             raise EncodeError(f"expected InlineContent or ReferenceContent, not {named(value)}", field)
         self._grow(1)[0] = 1 if isinstance(value, ReferenceContent) else 0
         return self.longstr(value.octets, field)
+
+    cdef int field(self, int kind, object value, object name) except -1:
+        """One method argument or property by the kinds of fields.pxd, but for bits."""
+        if kind == SHORTSTR_FIELD:
+            return self.shortstr(<PyObject *>value, name)
+        if kind == LONGLONG_FIELD:
+            return self.longlong(value, name)
+        if kind == TABLE_FIELD:
+            return self.table(value, name)
+        if kind == SHORT_FIELD:
+            return self.short(value, name)
+        if kind == OCTET_FIELD:
+            return self.octet(value, name)
+        if kind == LONG_FIELD:
+            return self.long(value, name)
+        if kind == OCTETS_FIELD:
+            return self.longstr(value, name)
+        return self.timestamp(value, name) if kind == TIME_FIELD else self.content(value, name)
 
     cdef int table(self, object value, object field) except -1:
         """A whole field table from a mapping; a `RawTable` or `UnreadableTable` goes out as it came in."""

@@ -42,6 +42,17 @@ from ..profiles import (
     table_profile,
 )
 from ..types import FieldValue, InlineContent, ReferenceContent, UnreadableTable
+from .fields import (
+    CONTENT_FIELD,
+    LONG_FIELD,
+    LONGLONG_FIELD,
+    OCTET_FIELD,
+    OCTETS_FIELD,
+    SHORT_FIELD,
+    SHORTSTR_FIELD,
+    TABLE_FIELD,
+    TIME_FIELD,
+)
 from .rawtable_py import RawTable
 from .slots.sharing_py import share
 from .values import (
@@ -247,6 +258,10 @@ class Writer:
             raise  # the stack was full before the limit on depth was reached: no fault of the table
         except RuntimeError as error:
             raise EncodeError("the table was changed while being encoded", field) from error
+
+    def field(self, kind: int, value: Any, name: str) -> None:
+        """One method argument or property by the kinds of fields.py, but for bits."""
+        _FIELDS[kind](self, value, name)
 
     # -- checks shared by the above
 
@@ -473,3 +488,15 @@ def _tag_by_instance(value: Any) -> tuple[int, str] | None:
         if issubclass(type(value), base):
             return kind_and_tag
     return (TABLE, "F") if isinstance(value, Mapping) else None
+
+_FIELDS: dict[int, Callable[[Writer, Any, str], None]] = {
+    OCTET_FIELD: Writer.octet,
+    SHORT_FIELD: Writer.short,
+    LONG_FIELD: Writer.long,
+    LONGLONG_FIELD: Writer.longlong,
+    SHORTSTR_FIELD: Writer.shortstr,
+    OCTETS_FIELD: Writer.longstr,
+    TABLE_FIELD: Writer.table,
+    TIME_FIELD: Writer.timestamp,
+    CONTENT_FIELD: Writer.content,
+}

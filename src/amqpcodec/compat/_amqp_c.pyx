@@ -90,7 +90,7 @@ cdef class Format:
         for at in range(self.size):
             if self.kinds[at] != BIT_FIELD:
                 left = 0
-                value = reader.field(self.kinds[at])
+                value = reader.field(self.kinds[at], None)
             else:
                 if left == 0:
                     octet = reader.bits(None)
@@ -312,7 +312,7 @@ cdef class Codec:
         cdef Py_ssize_t at
         for at in range(PROPERTY_COUNT):
             if flags & 0x8000 >> at:
-                value = reader.field(self._kinds[at])
+                value = reader.field(self._kinds[at], None)
                 PyDict_SetItem(properties, <object>PyTuple_GET_ITEM(self._names, at), value)
         return properties
 

@@ -153,7 +153,7 @@ cdef class RecordLayout:
         for at in range(self.count):
             if self.kinds[at] != BIT_FIELD:
                 mask = 0
-                self.set_value(made, at, reader.field(self.kinds[at]))
+                self.set_value(made, at, reader.field(self.kinds[at], None))
                 continue
             mask = mask << 1 & 0xFF
             if mask == 0:
@@ -169,7 +169,7 @@ cdef class RecordLayout:
         made = self._empty()
         for at in range(self.count):
             if flags & 0x8000 >> at:
-                self.set_value(made, at, reader.field(self.kinds[at]))
+                self.set_value(made, at, reader.field(self.kinds[at], None))
             else:
                 self.set_value(made, at, self._defaults[at])
         return made

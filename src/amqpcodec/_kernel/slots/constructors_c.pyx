@@ -1,7 +1,7 @@
-"""Names and signatures of constructors in the compiled build. The twin of constructors_py.py."""
+"""Constructors, their names and signatures in the compiled build. The twin of constructors_py.py."""
 
-from ..._records import constructor_name
-from .layout_c cimport add_attributes, describe_constructor
+from ..._records import constructor_name, set_fields as set_one_by_one
+from .layout_c cimport add_attributes, describe_constructor, put_fields
 from .makers_c cimport octets_before_slots
 
 
@@ -16,3 +16,9 @@ def expose(classes):
     for cls in classes:
         names = list(cls.__match_args__)
         add_attributes(cls, names, octets_before_slots(cls, len(names)))
+
+
+def set_fields(record, tuple positional, dict named):
+    """Set the fields of a record, such as one of a subclass, as the constructor of its class in the pure build."""
+    if not put_fields(record, positional, named):
+        set_one_by_one(record, positional, named)

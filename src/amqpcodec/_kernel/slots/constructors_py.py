@@ -1,8 +1,8 @@
-"""Names of constructors as Python shows them. The compiled twin, constructors_c.pyx, adds signatures."""
+"""Constructors, and their names as Python shows them. The compiled twin, constructors_c.pyx, adds signatures."""
 
 from __future__ import annotations
 
-from ..._records import constructor_name
+from ..._records import constructor_name, set_fields
 from ..._typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,4 +21,4 @@ def expose(classes: Iterable[type]) -> None:
     """Make the fields of classes attributes, in the order of `__match_args__`; `__slots__` has done it."""
 
 
-__all__ = ["describe", "expose"]
+__all__ = ["describe", "expose", "set_fields"]

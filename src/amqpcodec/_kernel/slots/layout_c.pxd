@@ -1,4 +1,4 @@
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 
 from .makers_c cimport MOST_FIELDS, Maker
 
@@ -43,3 +43,5 @@ cdef int describe_constructor(type cls, str name) except -1
 cdef object copy_model(Layout *layout)
 cdef object call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords)
 cdef void set_slot(PyObject **slot, PyObject *value) noexcept
+cdef bint put_fields(object record, tuple positional, dict named) except -1
+cdef bint leaves_fields(PyTypeObject *cls, PyTypeObject *base, tuple names) noexcept

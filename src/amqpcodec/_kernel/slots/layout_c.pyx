@@ -8,7 +8,8 @@ a dict, which `__init__` takes apart again: `Basic.Publish(exchange=..., routing
 way, and 45 ns this way (CPython 3.11). The tests of the codec hold this on every CPython, and on a debug build
 (`make test-debug`).
 
-`__init__` stays what counts: any call that is not served here, and every subclass, goes through it.
+`__init__` of the pure build stays what counts. It is left out here: `put_fields` serves subclasses, and any call that
+is served by neither is judged by that function.
 """
 
 cimport cython
@@ -19,7 +20,7 @@ from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint32_t, uintptr_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from ..._records import TwinSignature, arguments_error
 from . import ON
@@ -59,6 +60,7 @@ cdef extern from "Python.h":
         unsigned long tp_flags
         PyObject *tp_dict
         setattrofunc tp_setattro
+        void *tp_getattro
     enum:
         VECTORCALL "Py_TPFLAGS_HAVE_VECTORCALL"
         METHOD_DESCRIPTOR "Py_TPFLAGS_METHOD_DESCRIPTOR"
@@ -420,6 +422,48 @@ cdef int _make_tables(Layout *layout, PyObject *made) except -1:
             table = {}
             set_slot(place, <PyObject *>table)
     return 1
+
+
+cdef bint put_fields(object record, tuple positional, dict named) except -1:
+    """Set the fields of an instance of a subclass; False where `__init__` of the pure build has to judge the call."""
+    cdef PyTypeObject *cls = (<PyObject *>record).ob_type
+    cdef Layout *layout = NULL
+    cdef PyObject *values[MOST_FIELDS]
+    cdef Py_ssize_t at, field
+    while layout is NULL and cls is not NULL:
+        layout = _layout_of(<PyObject *>cls)
+        cls = cls.tp_base
+    if layout is NULL or len(positional) > layout.positional:
+        return False
+    memset(values, 0, sizeof(values))
+    for at in range(len(positional)):
+        values[layout.place[at]] = PyTuple_GET_ITEM(<PyObject *>positional, at)
+    for name, value in named.items():
+        field = _find_name(layout, <PyObject *>name)
+        if field < 0 or values[field] is not NULL:
+            return False
+        values[field] = <PyObject *>value  # which `named` holds
+    for field in range(layout.fields):
+        if layout.table[field] and (values[field] is NULL or values[field] is <PyObject *>None):
+            table = {}
+            set_slot(slot(layout, <PyObject *>record, field), <PyObject *>table)
+        else:
+            set_slot(
+                slot(layout, <PyObject *>record, field),
+                slot(layout, layout.model, field)[0] if values[field] is NULL else values[field],
+            )
+    return True
+
+
+cdef bint leaves_fields(PyTypeObject *cls, PyTypeObject *base, tuple names) noexcept:
+    """Return whether a subclass has attributes of these names, which its base has, from there."""
+    if (<ClassType *>cls).tp_getattro is not (<ClassType *>base).tp_getattro:
+        return False
+    for at in range(len(names)):
+        name = PyTuple_GET_ITEM(<PyObject *>names, at)
+        if _PyType_Lookup(cls, name) is not _PyType_Lookup(base, name):
+            return False
+    return True
 
 
 cdef object call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords):

@@ -2,21 +2,8 @@ cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint32_t
 
-cdef extern from *:
-    """
-    /* Many references to None at once, or fewer; since 3.12 None is immortal and they are not counted. */
-    static inline void amqpcodec_refer_to_none(Py_ssize_t times) {
-    #if defined(Py_REF_DEBUG)
-        for (; times > 0; times--) Py_INCREF(Py_None);
-        for (; times < 0; times++) Py_DECREF(Py_None);
-    #elif PY_VERSION_HEX < 0x030C0000
-        Py_SET_REFCNT(Py_None, Py_REFCNT(Py_None) + times);
-    #else
-        (void)times;
-    #endif
-    }
-    """
-    void refer_to_none "amqpcodec_refer_to_none"(Py_ssize_t times) noexcept
+from ..routines_c cimport ReadRoutine, Routines
+from .none cimport refer_to_none
 
 cdef extern from *:
     """
@@ -48,12 +35,7 @@ cdef struct Maker:
     int fields
     int content  # of a method, the class of the content that follows it; -1 for none
     bint collected  # the garbage collector knows the instances
-    bint plain  # the fast path knows all kinds
-    int layout  # a number of layouts.pxd
-    bint optional  # they are properties: flags say which are there
-    unsigned int flags  # of the properties that there are
-    unsigned char kinds[MOST_FIELDS]
-    unsigned char bits[MOST_FIELDS]  # of a bit: its place in its octet
+    ReadRoutine read  # fills the slots; NULL leaves them to the slow path
     PyObject *idle[RECYCLED + 1]  # memory of instances that are gone
     int count
 
@@ -84,6 +66,7 @@ cdef class MakerTable:
 
 
 cdef Maker *maker_of(type cls, Py_ssize_t count) except NULL
+cdef Maker *maker_at(PyTypeObject *cls) noexcept
 cdef Py_ssize_t octets_before_slots(type cls, Py_ssize_t fields) except -1
 cdef object make(Maker *maker)
 cdef PyObject *allocate(Maker *maker) noexcept

@@ -12,9 +12,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uintptr_t
 
-from ..._generated.layouts cimport layout_of
-from ..fields cimport BIT_FIELD
-from ..fields import FIELD_KINDS
+from ..layouts import layout_of
 from . import ON
 
 cdef extern from *:
@@ -42,7 +40,6 @@ cdef extern from "Python.h":
 
 cdef enum:
     BUCKETS = 256
-    MOST_FLAGS = 15  # in one word; what has more properties is left to the slow path
 
 cdef bint _ON = ON
 
@@ -54,7 +51,8 @@ cdef inline size_t _bucket(PyTypeObject *cls) noexcept:
     return (<uintptr_t>cls >> 6) % BUCKETS
 
 
-cdef inline Maker *_find(PyTypeObject *cls) noexcept:
+cdef Maker *maker_at(PyTypeObject *cls) noexcept:
+    """Return the maker of a class; NULL if it has none yet."""
     cdef Maker *maker = _makers[_bucket(cls)]
     while maker is not NULL and maker.cls is not cls:
         maker = maker.next
@@ -68,7 +66,7 @@ cdef Maker *maker_of(type cls, Py_ssize_t count) except NULL:
         cls: a class whose instances have this many slots right behind the head of their base.
         count: the number.
     """
-    cdef Maker *maker = _find(<PyTypeObject *>cls)
+    cdef Maker *maker = maker_at(<PyTypeObject *>cls)
     if maker is not NULL:
         return maker
     maker = <Maker *>PyMem_Calloc(1, sizeof(Maker))
@@ -96,7 +94,7 @@ cdef class MakerTable:
     """The makers of generated classes by number: a hash table with open addressing, at most half full, so that a
     look-up makes no Python object."""
 
-    def __cinit__(self, classes):
+    def __cinit__(self, classes, dict routines):
         cdef uint32_t size = 8
         cdef uint32_t at
         while size < 2 * <uint32_t>len(classes):
@@ -109,7 +107,7 @@ cdef class MakerTable:
             at = place_of(index) & self._mask
             while self._entries[at].maker is not NULL:
                 at = (at + 1) & self._mask
-            self._entries[at].maker = _maker_of_record(cls)
+            self._entries[at].maker = _maker_of_record(cls, routines.get(layout_of(cls.spec)))
             self._entries[at].index = index
 
     def __dealloc__(self):
@@ -124,34 +122,15 @@ cdef Py_ssize_t octets_before_slots(type cls, Py_ssize_t fields) except -1:
     return before
 
 
-cdef Maker *_maker_of_record(type cls) except NULL:
-    """Return the maker of a generated class, with the kinds of its fields."""
+cdef Maker *_maker_of_record(type cls, Routines routines) except NULL:
+    """Return the maker of a generated class, with the routine that fills its instances."""
     cdef Maker *maker = maker_of(cls, len(cls.spec.fields))
     octets_before_slots(cls, maker.fields)
-    if not maker.plain:
-        _note_kinds(maker, cls.spec)
+    if getattr(cls.spec, "content", False):
+        maker.content = cls.spec.class_id
+    if routines is not None:
+        maker.read = routines.read
     return maker
-
-
-cdef int _note_kinds(Maker *maker, object spec) except -1:
-    """Take down the kinds of the fields, if the fast path knows them all."""
-    cdef int at, bit = 0
-    maker.optional = not hasattr(spec, "method_id")
-    if maker.fields > (MOST_FLAGS if maker.optional else MOST_FIELDS):
-        return 0
-    for at, field in enumerate(spec.fields):
-        kind = FIELD_KINDS.get(field.type)
-        if kind is None or maker.optional and kind == BIT_FIELD:
-            return 0
-        maker.kinds[at] = kind
-        maker.bits[at] = <unsigned char>bit
-        bit = <int>((bit + 1) % 8) if kind == BIT_FIELD else 0
-        maker.flags |= 0x8000 >> at
-    if not maker.optional and spec.content:
-        maker.content = spec.class_id
-    maker.layout = layout_of(maker.kinds, maker.fields, maker.optional)
-    maker.plain = True
-    return 0
 
 
 cdef object make(Maker *maker):
@@ -189,12 +168,12 @@ cdef PyObject *allocate(Maker *maker) noexcept:
 cdef void _free(PyObject *made) noexcept:
     """Let go of what an instance refers to, and keep its memory for the next one."""
     cdef PyTypeObject *cls = made.ob_type
-    cdef Maker *maker = _find(cls)
+    cdef Maker *maker = maker_at(cls)
     cdef PyObject **slots
     cdef int at, nones = 0
     while maker is NULL:  # of a subclass
         cls = cls.tp_base
-        maker = _find(cls)
+        maker = maker_at(cls)
     if maker.collected:
         PyObject_GC_UnTrack(made)
     slots = slots_of(maker, made)

@@ -1,0 +1,12 @@
+"""The routines of a layout in C. The twin of routines_py.py."""
+
+
+cdef class Routines:
+    """What fills the slots of records of one layout, and what writes them. Both may decline."""
+
+
+cdef Routines routines(ReadRoutine read, WriteRoutine write):
+    cdef Routines made = Routines.__new__(Routines)
+    made.read = read
+    made.write = write
+    return made
