@@ -58,8 +58,8 @@ _LEVELS = {
 _WITHOUT_LOOPS = (
     "constructors_c", "dialect_c", "lock_c", "rawproperties_c", "readers_c", "sharing_c", "tables_c",
 )  # fmt: skip
-# The end of the name of modules in other folders that have inner loops, and how far gcc may enlarge them by code in
-# place of calls: they are small at first, and it allows a share of that.
+# The end of the name of modules in other folders that have inner loops, and how far gcc may enlarge them by
+# code in place of calls: they are small at first, and it allows a share of that.
 _WITH_LOOPS, _ENLARGED = "layouts_c", "--param=inline-unit-growth=200"
 _ELSEWHERE = ["-Os"]
 # Points-to analysis is 40% of gcc's time in such modules, and makes them no smaller. Other passes pay:
@@ -200,7 +200,7 @@ def _derived(root: Path) -> dict[Path, str]:
 
 
 def _types_of(tree: ast.Module) -> str:
-    """Return the `.pxd` of the text of a generated dialect: its records, and subclasses of what is bound to it.
+    """Return the `.pxd` of the text of a generated dialect: its records, and those bound to it.
 
     Those are C classes too: a Python subclass of a decoder would be iterated through a look-up each time.
     """
@@ -223,7 +223,7 @@ def _types_of(tree: ast.Module) -> str:
 
 
 def _record_types(record: ast.ClassDef, base: str) -> Iterator[str]:
-    """Yield the types of a generated record. No cycle can run through fields whose values refer to nothing else."""
+    """Yield the types of a generated record. No cycle runs through fields whose values refer to no others."""
     parameters = _constructor(record).args
     fields = [*parameters.args[1:], *parameters.kwonlyargs]
     named = {node.id for field in fields for node in ast.walk(field) if isinstance(node, ast.Name)}

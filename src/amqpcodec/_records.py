@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     _R = TypeVar("_R")
 
 _SHOWN = 64  # octets of a body that a repr shows whole
-# By wire type, the values of arguments that are not given; generated constructors have the same in their text.
+# By wire type, the values of arguments that are not given, as in the text of generated constructors.
 DEFAULTS: dict[str, Any] = {
     "bit": False, "octet": 0, "short": 0, "long": 0, "longlong": 0, "shortstr": "", "longstr": b"",
     "timestamp": EPOCH, "table": None, "content": NO_CONTENT,
@@ -138,7 +138,9 @@ def set_fields(record: Any, positional: tuple[Any, ...], named: dict[str, Any]) 
     for field in fields:
         is_given = hasattr(spec, "method_id") or field.type == "bit"  # a property that is not given is absent
         value = given.get(field.attribute, DEFAULTS[field.type] if is_given else None)
-        setattr(record, field.attribute, {} if value is None and is_given and field.type == "table" else value)
+        if value is None and is_given and field.type == "table":
+            value = {}
+        setattr(record, field.attribute, value)
 
 
 def arguments_error(cls: type, positional: tuple[Any, ...], named: dict[str, Any]) -> TypeError | None:

@@ -115,7 +115,7 @@ def generate(tmp_path: Path) -> tuple[Path, list[str]]:
 
 @pytest.mark.parametrize(
     "name",
-    ["setup.py", "pyproject.toml", "greeting/__init__.py", "greeting/methods_layouts_c.pyx", "greeting/py.typed"],
+    ["setup.py", "pyproject.toml", "greeting/__init__.py", "greeting/methods_layouts_c.pyx"],
 )
 def test_a_file_that_the_generator_did_not_write_is_not_overwritten(
     generate: tuple[Path, list[str]], capsys: pytest.CaptureFixture[str], name: str

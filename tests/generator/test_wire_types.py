@@ -20,9 +20,9 @@ from support.implementation import wanted
 
 from amqpcodec import DecodeError, EncodeError, _backend, _records, arrow
 from amqpcodec._columns import buffers_py
+from amqpcodec._kernel import fields, reader_py, writer_py
 from amqpcodec._protocol import wire_types
 from amqpcodec.types import EPOCH, NO_CONTENT
-from amqpcodec._kernel import fields, reader_py, writer_py
 
 SOURCE = Path(__file__).resolve().parent.parent.parent / "src" / "amqpcodec"
 WRITTEN_BY_HAND = {
@@ -65,7 +65,7 @@ def test_every_wire_type_has_a_kind_of_column_that_there_is() -> None:
 
 def test_constructors_of_both_builds_have_the_same_defaults() -> None:
     names = {"_EPOCH": EPOCH, "_NO_CONTENT": NO_CONTENT}
-    assert _records.DEFAULTS == {name: eval(each.default, names) for name, each in WIRE_TYPES.items()}
+    assert {name: eval(each.default, names) for name, each in WIRE_TYPES.items()} == _records.DEFAULTS
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """The files that the generator writes: for this repository, or as a package for one foreign dialect.
 
-Each dialect becomes a module of facts, and the text of its classes. The routines that read and write these stand in
-a module of layouts for each build: one for all dialects of this repository, and one of its own for a foreign dialect,
-with what is not there.
+Each dialect becomes a module of facts, and the text of its classes. The routines that read and write these
+stand in a module of layouts for each build: one for all dialects of this repository, and one of its own for a
+foreign dialect, with the routines that are not there.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from codecgen.peers import Peer
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = "src/amqpcodec"
+_GENERATED = '"""Dialects: classes, facts, and the routines that read and write them."""\n'
+_PROTOCOL = '"""Tables of the protocol, which the kernel builds on."""\n'
 _OF_WIRE_TYPES = f"{MARKER} from tools/codecgen/wire_types.py; do not edit.\n"
 
 
@@ -36,8 +38,8 @@ def render_project(dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]
     sources = sorted({source for dialect in dialects for source in dialect.sources}, key=lambda s: s.path)
     generated, protocol = f"{_PACKAGE}/_generated", f"{_PACKAGE}/_protocol"
     files = {
-        f"{generated}/__init__.py": f'{header(sources)}"""Dialects: classes, facts, and the routines that read and write them."""\n',
-        f"{protocol}/__init__.py": f'{header(sources)}"""Tables of the protocol, which the kernel builds on."""\n',
+        f"{generated}/__init__.py": header(sources) + _GENERATED,
+        f"{protocol}/__init__.py": header(sources) + _PROTOCOL,
         f"{protocol}/codes.py": header(sources) + render_codes(dialects),
         f"{generated}/layouts_c.pyx": header(sources) + render_layouts_c(layouts(dialects)),
         f"{generated}/layouts_py.py": header(sources) + render_layouts_py(layouts(dialects)),

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import wrap
 
-from codecgen.code import NO_BREAK, WIDTH, Code, string
+from codecgen.code import NO_BREAK, Code, string
 from codecgen.layout import BITS_PER_OCTET
 from codecgen.layouts import Layout
 
 _KINDS = {"longstr": "OCTETS", "timestamp": "TIME"}  # where the name of the kind is not that of the wire type
+_WIDTH = 120  # of lines of Cython
 _SHOWN = 3  # holders that a comment names
 
 
@@ -24,7 +25,9 @@ def render_layouts_c(layouts: list[Layout], shared: str | None = None) -> str:
         shared: the module whose routines it adds these to; None for none.
     """
     code = Code()
-    code.docstring(["The routines of layouts in C: what reads and writes the fields of records. The twin of layouts_py.py."])
+    code.docstring(
+        ["The routines of layouts in C: how fields are read and written. The twin of layouts_py.py."]
+    )
     code.line()
     _emit_imports(code, layouts, shared)
     for layout in layouts:
@@ -43,8 +46,7 @@ def render_layouts_c(layouts: list[Layout], shared: str | None = None) -> str:
 
 
 def _emit_imports(code: Code, layouts: list[Layout], shared: str | None) -> None:
-    usual = [layout for layout in layouts if layout.usual]
-    kinds = {_kind(each) for layout in usual for each in layout.types if each != "bit"}
+    kinds = {_kind(each) for layout in layouts for each in layout.types if each != "bit"}
     reading = sorted({name for layout in layouts for name in _names(layout, "fill")})
     writing = sorted({name for layout in layouts for name in _names(layout, "emit")})
     if shared is not None:
@@ -90,19 +92,19 @@ def _emit_writing(code: Code, layout: Layout) -> None:
 def _emit_chain(code: Code, head: str, steps: list[str]) -> None:
     """Return what a function makes of steps that are done as long as none declines."""
     text = f"return {head}{' and '.join(steps) or 'True'})"
-    if len(text) + 4 <= WIDTH:
+    if len(text) + 4 <= _WIDTH:
         code.line(text)
         return
     with code.block(f"return {head.rstrip()}"):
         joined = " and ".join(step.replace(" ", NO_BREAK) for step in steps)
-        code.lines(*(row.replace(NO_BREAK, " ") for row in wrap(joined, WIDTH - 8)))
+        code.lines(*(row.replace(NO_BREAK, " ") for row in wrap(joined, _WIDTH - 8)))
     code.line(")")
 
 
 def _steps(layout: Layout, verb: str) -> Iterator[str]:
     """Yield a call for each value, for each octet of bits, and for flags.
 
-    A compiler puts code in place where it is likely to run, and takes each of many conditions for less likely.
+    A compiler puts code in place where it is likely to run, and takes each further one for less likely.
     """
     for call in _calls(layout, verb):
         yield f"likely({call})" if layout.usual else call
@@ -118,10 +120,9 @@ def _calls(layout: Layout, verb: str) -> Iterator[str]:
         bits = _bits_from(layout.types, place)
         if bits:
             yield f"{verb}_bits({of}, {place}, {bits})"
-        elif layout.usual:
-            yield f"{verb}{'_if' if layout.optional else ''}({by}, {of}, {_kind(each)}, {place})"
         else:
-            yield f"{verb}_{each}{'_if' if layout.optional else ''}({by}, {of}, {place})"
+            name = f"{verb}{'_if' if layout.optional else ''}{'' if layout.usual else '_by_call'}"
+            yield f"{name}({by}, {of}, {_kind(each)}, {place})"
         place += bits or 1
 
 

@@ -49,7 +49,7 @@ def render_layouts_py(layouts: list[Layout], shared: str | None = None) -> str:
     """
     texts = [text for layout in layouts for text in (_reading(layout), _writing(layout))]
     code = Code()
-    code.docstring(["The routines of layouts: what reads and writes the fields of records. The compiled twin is layouts_c.pyx."])
+    code.docstring(["The routines of layouts: how fields are read and written. The twin of layouts_c.pyx."])
     code.lines("", "from __future__ import annotations", "", *_IMPORTS.splitlines())
     if shared is not None:
         code.line(f"from {shared} import ROUTINES as _shared")
@@ -76,7 +76,8 @@ def _structs(text: str) -> Iterator[str]:
 
 def _reading(layout: Layout) -> str:
     code = Code()
-    head = f"def read_{layout.name}(reader: Reader, data: Octets, pos: int, end: int) -> tuple[int, tuple[Any, ...]]:"
+    parameters = "reader: Reader, data: Octets, pos: int, end: int"
+    head = f"def read_{layout.name}({parameters}) -> tuple[int, tuple[Any, ...]]:"
     with code.block(head):
         (_emit_properties_reading if layout.optional else _emit_arguments_reading)(code, layout.types)
     return code.text()

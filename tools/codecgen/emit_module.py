@@ -125,7 +125,8 @@ def _emit_imports(code: Code, dialect: Dialect, facts: str, layouts: str) -> Non
     needed = sorted({line for kind in used for line in kind.imports}.difference(_IMPORTS.splitlines()))
     code.lines("from __future__ import annotations", "", *needed, *_IMPORTS.splitlines())
     package, name = facts.rsplit(".", 1)
-    code.lines(f"from {package} import {name} as _facts", f"from .{layouts}_py import ROUTINES as _ROUTINES", "")
+    code.line(f"from {package} import {name} as _facts")
+    code.lines(f"from .{layouts}_py import ROUTINES as _ROUTINES", "")
     code.lines(f"_require_same(__name__, {string(dialect.digest)}, _facts.DIGEST)", "")
 
 

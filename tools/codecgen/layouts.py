@@ -1,7 +1,8 @@
 """Layouts: the wire types of the fields of a method or of properties, in their order.
 
-Classes of one layout share the routines that read and write it, whatever their fields are called. A layout is named
-after its types, a letter each: `hssbb` is that of basic.publish. Properties have `f_` before theirs, for the flags.
+Classes of one layout share the routines that read and write it, whatever their fields are called. A layout is
+named after its types, a letter each: `hssbb` is that of basic.publish. Properties have `f_` before theirs, for
+the flags.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ class Layout:
 
     @property
     def usual(self) -> bool:
-        """Whether traffic is made of it."""
+        """Traffic is made of it."""
         return any(holder in _USUAL for holder in self.holders)
 
 
 def layouts(dialects: Iterable[Dialect]) -> list[Layout]:
     """Return the layouts of dialects that have routines, by name.
 
-    The slow path serves the others: properties of several words of flags or with bits, and types that are rare.
+    The slow path serves the others: properties of several words of flags or with bits, and rare types.
     """
     holders: dict[tuple[bool, tuple[str, ...]], dict[str, None]] = {}
     for optional, holder, fields in (each for dialect in dialects for each in _records(dialect)):

@@ -60,8 +60,8 @@ WIRE_TYPES = {
             ),
         ),
         WireType(
-            "content", "_InlineContent | _ReferenceContent", "_NO_CONTENT", "1 + 4 + n octets", "content", "c",
-            has_routines=False,
+            "content", "_InlineContent | _ReferenceContent", "_NO_CONTENT", "1 + 4 + n octets", "content",
+            "c", has_routines=False,
             imports=(
                 "from amqpcodec.types import NO_CONTENT as _NO_CONTENT",
                 "from amqpcodec.types import InlineContent as _InlineContent",

@@ -12,8 +12,8 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from amqpcodec._protocol.wire_types import COLUMN_KINDS
 from amqpcodec._nearest import nearest_hint
+from amqpcodec._protocol.wire_types import COLUMN_KINDS
 from amqpcodec.capture.dialects import module
 from amqpcodec.options import STREAM_TABLES, TABLES
 from amqpcodec.spec import FieldSpec

@@ -8,21 +8,20 @@
 #   spec/overlays/rabbitmq-0-9-1.toml sha256 316ff1879a4e2aeae45dbc894d1de13a6856f57318372120accdf3ab384d379f
 #   spec/qpid-0-8.xml sha256 03bd15c2b71d6ba11e6dd81eedbb0de5489b9ffa5a08b38267810271f10dbffb
 #   spec/rabbitmq-0-9-1.xml sha256 055a72ad0c612e836b305bdc91fcef25aae21872081badc8a91f8de2fdac1272
-"""The routines of layouts in C: what reads and writes the fields of records. The twin of layouts_py.py."""
+"""The routines of layouts in C: how fields are read and written. The twin of layouts_py.py."""
 
 from cpython.datetime cimport import_datetime
 from cpython.object cimport PyObject
 
 from amqpcodec._kernel.fields cimport (
-    LONGLONG_FIELD, LONG_FIELD, OCTET_FIELD, SHORTSTR_FIELD, SHORT_FIELD, TABLE_FIELD, TIME_FIELD
+    LONGLONG_FIELD, LONG_FIELD, OCTETS_FIELD, OCTET_FIELD, SHORTSTR_FIELD, SHORT_FIELD, TABLE_FIELD,
+    TIME_FIELD
 )
 from amqpcodec._kernel.fast_reader_c cimport (
-    fill_long, fill_longlong, fill_longstr, fill_octet, fill_octet_if, fill_short, fill_shortstr,
-    fill_shortstr_if, fill_table, fill_table_if, fill_timestamp_if
+    fill_by_call, fill_if_by_call
 )
 from amqpcodec._kernel.fast_writer_c cimport (
-    emit_long, emit_longlong, emit_longstr, emit_octet, emit_octet_if, emit_short, emit_shortstr,
-    emit_shortstr_if, emit_table, emit_table_if, emit_timestamp_if
+    emit_by_call, emit_if_by_call
 )
 from amqpcodec._kernel.read_values cimport (
     fill, fill_bits, fill_if, filled, likely, read_flags, reading
@@ -69,16 +68,18 @@ cdef bint read_f_sstod(Reader reader, PyObject **slots, const unsigned char *p, 
     # stream properties
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 5,
-        read_flags(&r, 0xf800) and fill_shortstr_if(reader, &r, 0) and fill_shortstr_if(reader, &r, 1) and
-        fill_table_if(reader, &r, 2) and fill_octet_if(reader, &r, 3) and fill_timestamp_if(reader, &r, 4)
+        read_flags(&r, 0xf800) and fill_if_by_call(reader, &r, SHORTSTR_FIELD, 0) and
+        fill_if_by_call(reader, &r, SHORTSTR_FIELD, 1) and fill_if_by_call(reader, &r, TABLE_FIELD, 2) and
+        fill_if_by_call(reader, &r, OCTET_FIELD, 3) and fill_if_by_call(reader, &r, TIME_FIELD, 4)
     )
 
 
 cdef unsigned char *write_f_sstod(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        write_flags(&w) and emit_shortstr_if(rules, &w, 0) and emit_shortstr_if(rules, &w, 1) and
-        emit_table_if(rules, &w, 2) and emit_octet_if(rules, &w, 3) and emit_timestamp_if(rules, &w, 4)
+        write_flags(&w) and emit_if_by_call(rules, &w, SHORTSTR_FIELD, 0) and
+        emit_if_by_call(rules, &w, SHORTSTR_FIELD, 1) and emit_if_by_call(rules, &w, TABLE_FIELD, 2) and
+        emit_if_by_call(rules, &w, OCTET_FIELD, 3) and emit_if_by_call(rules, &w, TIME_FIELD, 4)
     )
 
 
@@ -92,8 +93,8 @@ cdef bint read_f_sstoossssdssss(Reader reader, PyObject **slots, const unsigned 
         likely(fill_if(reader, &r, SHORTSTR_FIELD, 5)) and likely(fill_if(reader, &r, SHORTSTR_FIELD, 6)) and
         likely(fill_if(reader, &r, SHORTSTR_FIELD, 7)) and likely(fill_if(reader, &r, SHORTSTR_FIELD, 8)) and
         likely(fill_if(reader, &r, TIME_FIELD, 9)) and likely(fill_if(reader, &r, SHORTSTR_FIELD, 10)) and
-        likely(fill_if(reader, &r, SHORTSTR_FIELD, 11)) and likely(fill_if(reader, &r, SHORTSTR_FIELD, 12))
-        and likely(fill_if(reader, &r, SHORTSTR_FIELD, 13))
+        likely(fill_if(reader, &r, SHORTSTR_FIELD, 11)) and likely(fill_if(reader, &r, SHORTSTR_FIELD, 12)) and
+        likely(fill_if(reader, &r, SHORTSTR_FIELD, 13))
     )
 
 
@@ -115,20 +116,22 @@ cdef bint read_f_sstosssds(Reader reader, PyObject **slots, const unsigned char 
     # file properties
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 9,
-        read_flags(&r, 0xff80) and fill_shortstr_if(reader, &r, 0) and fill_shortstr_if(reader, &r, 1) and
-        fill_table_if(reader, &r, 2) and fill_octet_if(reader, &r, 3) and fill_shortstr_if(reader, &r, 4) and
-        fill_shortstr_if(reader, &r, 5) and fill_shortstr_if(reader, &r, 6) and
-        fill_timestamp_if(reader, &r, 7) and fill_shortstr_if(reader, &r, 8)
+        read_flags(&r, 0xff80) and fill_if_by_call(reader, &r, SHORTSTR_FIELD, 0) and
+        fill_if_by_call(reader, &r, SHORTSTR_FIELD, 1) and fill_if_by_call(reader, &r, TABLE_FIELD, 2) and
+        fill_if_by_call(reader, &r, OCTET_FIELD, 3) and fill_if_by_call(reader, &r, SHORTSTR_FIELD, 4) and
+        fill_if_by_call(reader, &r, SHORTSTR_FIELD, 5) and fill_if_by_call(reader, &r, SHORTSTR_FIELD, 6) and
+        fill_if_by_call(reader, &r, TIME_FIELD, 7) and fill_if_by_call(reader, &r, SHORTSTR_FIELD, 8)
     )
 
 
 cdef unsigned char *write_f_sstosssds(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        write_flags(&w) and emit_shortstr_if(rules, &w, 0) and emit_shortstr_if(rules, &w, 1) and
-        emit_table_if(rules, &w, 2) and emit_octet_if(rules, &w, 3) and emit_shortstr_if(rules, &w, 4) and
-        emit_shortstr_if(rules, &w, 5) and emit_shortstr_if(rules, &w, 6) and emit_timestamp_if(rules, &w, 7)
-        and emit_shortstr_if(rules, &w, 8)
+        write_flags(&w) and emit_if_by_call(rules, &w, SHORTSTR_FIELD, 0) and
+        emit_if_by_call(rules, &w, SHORTSTR_FIELD, 1) and emit_if_by_call(rules, &w, TABLE_FIELD, 2) and
+        emit_if_by_call(rules, &w, OCTET_FIELD, 3) and emit_if_by_call(rules, &w, SHORTSTR_FIELD, 4) and
+        emit_if_by_call(rules, &w, SHORTSTR_FIELD, 5) and emit_if_by_call(rules, &w, SHORTSTR_FIELD, 6) and
+        emit_if_by_call(rules, &w, TIME_FIELD, 7) and emit_if_by_call(rules, &w, SHORTSTR_FIELD, 8)
     )
 
 
@@ -136,99 +139,119 @@ cdef bint read_f_tssoo(Reader reader, PyObject **slots, const unsigned char *p, 
     # tunnel properties
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 5,
-        read_flags(&r, 0xf800) and fill_table_if(reader, &r, 0) and fill_shortstr_if(reader, &r, 1) and
-        fill_shortstr_if(reader, &r, 2) and fill_octet_if(reader, &r, 3) and fill_octet_if(reader, &r, 4)
+        read_flags(&r, 0xf800) and fill_if_by_call(reader, &r, TABLE_FIELD, 0) and
+        fill_if_by_call(reader, &r, SHORTSTR_FIELD, 1) and fill_if_by_call(reader, &r, SHORTSTR_FIELD, 2) and
+        fill_if_by_call(reader, &r, OCTET_FIELD, 3) and fill_if_by_call(reader, &r, OCTET_FIELD, 4)
     )
 
 
 cdef unsigned char *write_f_tssoo(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        write_flags(&w) and emit_table_if(rules, &w, 0) and emit_shortstr_if(rules, &w, 1) and
-        emit_shortstr_if(rules, &w, 2) and emit_octet_if(rules, &w, 3) and emit_octet_if(rules, &w, 4)
+        write_flags(&w) and emit_if_by_call(rules, &w, TABLE_FIELD, 0) and emit_if_by_call(rules, &w, SHORTSTR_FIELD, 1)
+        and emit_if_by_call(rules, &w, SHORTSTR_FIELD, 2) and emit_if_by_call(rules, &w, OCTET_FIELD, 3) and
+        emit_if_by_call(rules, &w, OCTET_FIELD, 4)
     )
 
 
 cdef bint read_h(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # access.request-ok
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 1, fill_short(reader, &r, 0))
+    return filled(&r, 1, fill_by_call(reader, &r, SHORT_FIELD, 0))
 
 
 cdef unsigned char *write_h(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_short(rules, &w, 0))
+    return written(&w, emit_by_call(rules, &w, SHORT_FIELD, 0))
 
 
 cdef bint read_hih(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # connection.tune, connection.tune-ok
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 3, fill_short(reader, &r, 0) and fill_long(reader, &r, 1) and fill_short(reader, &r, 2))
+    return filled(&r, 3,
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, LONG_FIELD, 1) and
+        fill_by_call(reader, &r, SHORT_FIELD, 2)
+    )
 
 
 cdef unsigned char *write_hih(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_short(rules, &w, 0) and emit_long(rules, &w, 1) and emit_short(rules, &w, 2))
+    return written(&w,
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, LONG_FIELD, 1) and
+        emit_by_call(rules, &w, SHORT_FIELD, 2)
+    )
 
 
 cdef bint read_hs(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # exchange.bound-ok, message.reject
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 2, fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1))
+    return filled(&r, 2, fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1))
 
 
 cdef unsigned char *write_hs(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1))
+    return written(&w, emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1))
 
 
 cdef bint read_hsb(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # queue.purge, basic.get
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 3, fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_bits(&r, 2, 1))
+    return filled(&r, 3,
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and fill_bits(&r, 2, 1)
+    )
 
 
 cdef unsigned char *write_hsb(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_bits(&w, 2, 1))
+    return written(&w,
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and emit_bits(&w, 2, 1)
+    )
 
 
 cdef bint read_hsbb(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # exchange.delete
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 4, fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_bits(&r, 2, 2))
+    return filled(&r, 4,
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and fill_bits(&r, 2, 2)
+    )
 
 
 cdef unsigned char *write_hsbb(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_bits(&w, 2, 2))
+    return written(&w,
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and emit_bits(&w, 2, 2)
+    )
 
 
 cdef bint read_hsbbb(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # queue.delete
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 5, fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_bits(&r, 2, 3))
+    return filled(&r, 5,
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and fill_bits(&r, 2, 3)
+    )
 
 
 cdef unsigned char *write_hsbbb(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_bits(&w, 2, 3))
+    return written(&w,
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and emit_bits(&w, 2, 3)
+    )
 
 
 cdef bint read_hsbbbbbt(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # queue.declare
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 8,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_bits(&r, 2, 5) and
-        fill_table(reader, &r, 7)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and fill_bits(&r, 2, 5)
+        and fill_by_call(reader, &r, TABLE_FIELD, 7)
     )
 
 
 cdef unsigned char *write_hsbbbbbt(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_bits(&w, 2, 5) and
-        emit_table(rules, &w, 7)
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and emit_bits(&w, 2, 5)
+        and emit_by_call(rules, &w, TABLE_FIELD, 7)
     )
 
 
@@ -236,16 +259,16 @@ cdef bint read_hshh(Reader reader, PyObject **slots, const unsigned char *p, con
     # connection.close, channel.close
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 4,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_short(reader, &r, 2) and
-        fill_short(reader, &r, 3)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, SHORT_FIELD, 2) and fill_by_call(reader, &r, SHORT_FIELD, 3)
     )
 
 
 cdef unsigned char *write_hshh(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_short(rules, &w, 2) and
-        emit_short(rules, &w, 3)
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, SHORT_FIELD, 2) and emit_by_call(rules, &w, SHORT_FIELD, 3)
     )
 
 
@@ -253,16 +276,16 @@ cdef bint read_hssb(Reader reader, PyObject **slots, const unsigned char *p, con
     # message.get
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 4,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_shortstr(reader, &r, 2) and
-        fill_bits(&r, 3, 1)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 2) and fill_bits(&r, 3, 1)
     )
 
 
 cdef unsigned char *write_hssb(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_shortstr(rules, &w, 2) and
-        emit_bits(&w, 3, 1)
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 2) and emit_bits(&w, 3, 1)
     )
 
 
@@ -287,16 +310,16 @@ cdef bint read_hssbbb(Reader reader, PyObject **slots, const unsigned char *p, c
     # stream.consume
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 6,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_shortstr(reader, &r, 2) and
-        fill_bits(&r, 3, 3)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 2) and fill_bits(&r, 3, 3)
     )
 
 
 cdef unsigned char *write_hssbbb(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_shortstr(rules, &w, 2) and
-        emit_bits(&w, 3, 3)
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 2) and emit_bits(&w, 3, 3)
     )
 
 
@@ -304,16 +327,16 @@ cdef bint read_hssbbbb(Reader reader, PyObject **slots, const unsigned char *p, 
     # basic.consume, file.consume
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 7,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_shortstr(reader, &r, 2) and
-        fill_bits(&r, 3, 4)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 2) and fill_bits(&r, 3, 4)
     )
 
 
 cdef unsigned char *write_hssbbbb(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_shortstr(rules, &w, 2) and
-        emit_bits(&w, 3, 4)
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 2) and emit_bits(&w, 3, 4)
     )
 
 
@@ -321,16 +344,16 @@ cdef bint read_hssbbbbbt(Reader reader, PyObject **slots, const unsigned char *p
     # exchange.declare
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 9,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_shortstr(reader, &r, 2) and
-        fill_bits(&r, 3, 5) and fill_table(reader, &r, 8)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 2) and fill_bits(&r, 3, 5) and fill_by_call(reader, &r, TABLE_FIELD, 8)
     )
 
 
 cdef unsigned char *write_hssbbbbbt(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_shortstr(rules, &w, 2) and
-        emit_bits(&w, 3, 5) and emit_table(rules, &w, 8)
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 2) and emit_bits(&w, 3, 5) and emit_by_call(rules, &w, TABLE_FIELD, 8)
     )
 
 
@@ -338,16 +361,16 @@ cdef bint read_hssbbbbt(Reader reader, PyObject **slots, const unsigned char *p,
     # basic.consume, file.consume
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 8,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_shortstr(reader, &r, 2) and
-        fill_bits(&r, 3, 4) and fill_table(reader, &r, 7)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 2) and fill_bits(&r, 3, 4) and fill_by_call(reader, &r, TABLE_FIELD, 7)
     )
 
 
 cdef unsigned char *write_hssbbbbt(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_shortstr(rules, &w, 2) and
-        emit_bits(&w, 3, 4) and emit_table(rules, &w, 7)
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 2) and emit_bits(&w, 3, 4) and emit_by_call(rules, &w, TABLE_FIELD, 7)
     )
 
 
@@ -355,16 +378,16 @@ cdef bint read_hssbbbt(Reader reader, PyObject **slots, const unsigned char *p, 
     # stream.consume, message.consume
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 7,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_shortstr(reader, &r, 2) and
-        fill_bits(&r, 3, 3) and fill_table(reader, &r, 6)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 2) and fill_bits(&r, 3, 3) and fill_by_call(reader, &r, TABLE_FIELD, 6)
     )
 
 
 cdef unsigned char *write_hssbbbt(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_shortstr(rules, &w, 2) and
-        emit_bits(&w, 3, 3) and emit_table(rules, &w, 6)
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 2) and emit_bits(&w, 3, 3) and emit_by_call(rules, &w, TABLE_FIELD, 6)
     )
 
 
@@ -372,16 +395,18 @@ cdef bint read_hssbbs(Reader reader, PyObject **slots, const unsigned char *p, c
     # file.publish
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 6,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_shortstr(reader, &r, 2) and
-        fill_bits(&r, 3, 2) and fill_shortstr(reader, &r, 5)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 2) and fill_bits(&r, 3, 2) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 5)
     )
 
 
 cdef unsigned char *write_hssbbs(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_shortstr(rules, &w, 2) and
-        emit_bits(&w, 3, 2) and emit_shortstr(rules, &w, 5)
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 2) and emit_bits(&w, 3, 2) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 5)
     )
 
 
@@ -406,16 +431,18 @@ cdef bint read_hsssbt(Reader reader, PyObject **slots, const unsigned char *p, c
     # queue.bind, exchange.bind, exchange.unbind
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 6,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_shortstr(reader, &r, 2) and
-        fill_shortstr(reader, &r, 3) and fill_bits(&r, 4, 1) and fill_table(reader, &r, 5)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 2) and fill_by_call(reader, &r, SHORTSTR_FIELD, 3) and
+        fill_bits(&r, 4, 1) and fill_by_call(reader, &r, TABLE_FIELD, 5)
     )
 
 
 cdef unsigned char *write_hsssbt(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_shortstr(rules, &w, 2) and
-        emit_shortstr(rules, &w, 3) and emit_bits(&w, 4, 1) and emit_table(rules, &w, 5)
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 2) and emit_by_call(rules, &w, SHORTSTR_FIELD, 3) and
+        emit_bits(&w, 4, 1) and emit_by_call(rules, &w, TABLE_FIELD, 5)
     )
 
 
@@ -423,16 +450,18 @@ cdef bint read_hssst(Reader reader, PyObject **slots, const unsigned char *p, co
     # queue.unbind
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 5,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_shortstr(reader, &r, 2) and
-        fill_shortstr(reader, &r, 3) and fill_table(reader, &r, 4)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 2) and fill_by_call(reader, &r, SHORTSTR_FIELD, 3) and
+        fill_by_call(reader, &r, TABLE_FIELD, 4)
     )
 
 
 cdef unsigned char *write_hssst(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_shortstr(rules, &w, 2) and
-        emit_shortstr(rules, &w, 3) and emit_table(rules, &w, 4)
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 2) and emit_by_call(rules, &w, SHORTSTR_FIELD, 3) and
+        emit_by_call(rules, &w, TABLE_FIELD, 4)
     )
 
 
@@ -440,85 +469,93 @@ cdef bint read_hst(Reader reader, PyObject **slots, const unsigned char *p, cons
     # channel.alert
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 3,
-        fill_short(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_table(reader, &r, 2)
+        fill_by_call(reader, &r, SHORT_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, TABLE_FIELD, 2)
     )
 
 
 cdef unsigned char *write_hst(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_short(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_table(rules, &w, 2))
+    return written(&w,
+        emit_by_call(rules, &w, SHORT_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, TABLE_FIELD, 2)
+    )
 
 
 cdef bint read_i(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # queue.purge-ok, queue.delete-ok, test.content-ok
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 1, fill_long(reader, &r, 0))
+    return filled(&r, 1, fill_by_call(reader, &r, LONG_FIELD, 0))
 
 
 cdef unsigned char *write_i(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_long(rules, &w, 0))
+    return written(&w, emit_by_call(rules, &w, LONG_FIELD, 0))
 
 
 cdef bint read_ihb(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # basic.qos, file.qos, message.qos
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 3, fill_long(reader, &r, 0) and fill_short(reader, &r, 1) and fill_bits(&r, 2, 1))
+    return filled(&r, 3,
+        fill_by_call(reader, &r, LONG_FIELD, 0) and fill_by_call(reader, &r, SHORT_FIELD, 1) and fill_bits(&r, 2, 1)
+    )
 
 
 cdef unsigned char *write_ihb(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_long(rules, &w, 0) and emit_short(rules, &w, 1) and emit_bits(&w, 2, 1))
+    return written(&w,
+        emit_by_call(rules, &w, LONG_FIELD, 0) and emit_by_call(rules, &w, SHORT_FIELD, 1) and emit_bits(&w, 2, 1)
+    )
 
 
 cdef bint read_ihib(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # stream.qos
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 4,
-        fill_long(reader, &r, 0) and fill_short(reader, &r, 1) and fill_long(reader, &r, 2) and
-        fill_bits(&r, 3, 1)
+        fill_by_call(reader, &r, LONG_FIELD, 0) and fill_by_call(reader, &r, SHORT_FIELD, 1) and
+        fill_by_call(reader, &r, LONG_FIELD, 2) and fill_bits(&r, 3, 1)
     )
 
 
 cdef unsigned char *write_ihib(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_long(rules, &w, 0) and emit_short(rules, &w, 1) and emit_long(rules, &w, 2) and
-        emit_bits(&w, 3, 1)
+        emit_by_call(rules, &w, LONG_FIELD, 0) and emit_by_call(rules, &w, SHORT_FIELD, 1) and
+        emit_by_call(rules, &w, LONG_FIELD, 2) and emit_bits(&w, 3, 1)
     )
 
 
 cdef bint read_l(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # connection.secure, connection.secure-ok, test.string-ok and 4 more
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 1, fill_longstr(reader, &r, 0))
+    return filled(&r, 1, fill_by_call(reader, &r, OCTETS_FIELD, 0))
 
 
 cdef unsigned char *write_l(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_longstr(rules, &w, 0))
+    return written(&w, emit_by_call(rules, &w, OCTETS_FIELD, 0))
 
 
 cdef bint read_ll(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # message.append
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 2, fill_longstr(reader, &r, 0) and fill_longstr(reader, &r, 1))
+    return filled(&r, 2, fill_by_call(reader, &r, OCTETS_FIELD, 0) and fill_by_call(reader, &r, OCTETS_FIELD, 1))
 
 
 cdef unsigned char *write_ll(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_longstr(rules, &w, 0) and emit_longstr(rules, &w, 1))
+    return written(&w, emit_by_call(rules, &w, OCTETS_FIELD, 0) and emit_by_call(rules, &w, OCTETS_FIELD, 1))
 
 
 cdef bint read_ls(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # message.checkpoint, message.resume, connection.update-secret
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 2, fill_longstr(reader, &r, 0) and fill_shortstr(reader, &r, 1))
+    return filled(&r, 2, fill_by_call(reader, &r, OCTETS_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1))
 
 
 cdef unsigned char *write_ls(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_longstr(rules, &w, 0) and emit_shortstr(rules, &w, 1))
+    return written(&w, emit_by_call(rules, &w, OCTETS_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1))
 
 
 cdef bint read_none(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
@@ -536,16 +573,18 @@ cdef bint read_ohiqo(Reader reader, PyObject **slots, const unsigned char *p, co
     # test.integer
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 5,
-        fill_octet(reader, &r, 0) and fill_short(reader, &r, 1) and fill_long(reader, &r, 2) and
-        fill_longlong(reader, &r, 3) and fill_octet(reader, &r, 4)
+        fill_by_call(reader, &r, OCTET_FIELD, 0) and fill_by_call(reader, &r, SHORT_FIELD, 1) and
+        fill_by_call(reader, &r, LONG_FIELD, 2) and fill_by_call(reader, &r, LONGLONG_FIELD, 3) and
+        fill_by_call(reader, &r, OCTET_FIELD, 4)
     )
 
 
 cdef unsigned char *write_ohiqo(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_octet(rules, &w, 0) and emit_short(rules, &w, 1) and emit_long(rules, &w, 2) and
-        emit_longlong(rules, &w, 3) and emit_octet(rules, &w, 4)
+        emit_by_call(rules, &w, OCTET_FIELD, 0) and emit_by_call(rules, &w, SHORT_FIELD, 1) and
+        emit_by_call(rules, &w, LONG_FIELD, 2) and emit_by_call(rules, &w, LONGLONG_FIELD, 3) and
+        emit_by_call(rules, &w, OCTET_FIELD, 4)
     )
 
 
@@ -553,28 +592,30 @@ cdef bint read_ootll(Reader reader, PyObject **slots, const unsigned char *p, co
     # connection.start
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 5,
-        fill_octet(reader, &r, 0) and fill_octet(reader, &r, 1) and fill_table(reader, &r, 2) and
-        fill_longstr(reader, &r, 3) and fill_longstr(reader, &r, 4)
+        fill_by_call(reader, &r, OCTET_FIELD, 0) and fill_by_call(reader, &r, OCTET_FIELD, 1) and
+        fill_by_call(reader, &r, TABLE_FIELD, 2) and fill_by_call(reader, &r, OCTETS_FIELD, 3) and
+        fill_by_call(reader, &r, OCTETS_FIELD, 4)
     )
 
 
 cdef unsigned char *write_ootll(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_octet(rules, &w, 0) and emit_octet(rules, &w, 1) and emit_table(rules, &w, 2) and
-        emit_longstr(rules, &w, 3) and emit_longstr(rules, &w, 4)
+        emit_by_call(rules, &w, OCTET_FIELD, 0) and emit_by_call(rules, &w, OCTET_FIELD, 1) and
+        emit_by_call(rules, &w, TABLE_FIELD, 2) and emit_by_call(rules, &w, OCTETS_FIELD, 3) and
+        emit_by_call(rules, &w, OCTETS_FIELD, 4)
     )
 
 
 cdef bint read_q(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # file.open-ok, test.integer-ok, message.offset
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 1, fill_longlong(reader, &r, 0))
+    return filled(&r, 1, fill_by_call(reader, &r, LONGLONG_FIELD, 0))
 
 
 cdef unsigned char *write_q(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_longlong(rules, &w, 0))
+    return written(&w, emit_by_call(rules, &w, LONGLONG_FIELD, 0))
 
 
 cdef bint read_qb(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
@@ -591,12 +632,12 @@ cdef unsigned char *write_qb(WriterRules rules, PyObject **slots, unsigned char 
 cdef bint read_qbb(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # basic.nack
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 3, fill_longlong(reader, &r, 0) and fill_bits(&r, 1, 2))
+    return filled(&r, 3, fill_by_call(reader, &r, LONGLONG_FIELD, 0) and fill_bits(&r, 1, 2))
 
 
 cdef unsigned char *write_qbb(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_longlong(rules, &w, 0) and emit_bits(&w, 1, 2))
+    return written(&w, emit_by_call(rules, &w, LONGLONG_FIELD, 0) and emit_bits(&w, 1, 2))
 
 
 cdef bint read_qbssi(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
@@ -621,84 +662,90 @@ cdef unsigned char *write_qbssi(WriterRules rules, PyObject **slots, unsigned ch
 cdef bint read_ql(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # test.table-ok
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 2, fill_longlong(reader, &r, 0) and fill_longstr(reader, &r, 1))
+    return filled(&r, 2, fill_by_call(reader, &r, LONGLONG_FIELD, 0) and fill_by_call(reader, &r, OCTETS_FIELD, 1))
 
 
 cdef unsigned char *write_ql(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_longlong(rules, &w, 0) and emit_longstr(rules, &w, 1))
+    return written(&w, emit_by_call(rules, &w, LONGLONG_FIELD, 0) and emit_by_call(rules, &w, OCTETS_FIELD, 1))
 
 
 cdef bint read_s(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # connection.open-ok, channel.open, basic.consume-ok and 9 more
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 1, fill_shortstr(reader, &r, 0))
+    return filled(&r, 1, fill_by_call(reader, &r, SHORTSTR_FIELD, 0))
 
 
 cdef unsigned char *write_s(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_shortstr(rules, &w, 0))
+    return written(&w, emit_by_call(rules, &w, SHORTSTR_FIELD, 0))
 
 
 cdef bint read_sb(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # basic.cancel, file.cancel, stream.cancel
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 2, fill_shortstr(reader, &r, 0) and fill_bits(&r, 1, 1))
+    return filled(&r, 2, fill_by_call(reader, &r, SHORTSTR_FIELD, 0) and fill_bits(&r, 1, 1))
 
 
 cdef unsigned char *write_sb(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_shortstr(rules, &w, 0) and emit_bits(&w, 1, 1))
+    return written(&w, emit_by_call(rules, &w, SHORTSTR_FIELD, 0) and emit_bits(&w, 1, 1))
 
 
 cdef bint read_sbbbbb(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # access.request
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 6, fill_shortstr(reader, &r, 0) and fill_bits(&r, 1, 5))
+    return filled(&r, 6, fill_by_call(reader, &r, SHORTSTR_FIELD, 0) and fill_bits(&r, 1, 5))
 
 
 cdef unsigned char *write_sbbbbb(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_shortstr(rules, &w, 0) and emit_bits(&w, 1, 5))
+    return written(&w, emit_by_call(rules, &w, SHORTSTR_FIELD, 0) and emit_bits(&w, 1, 5))
 
 
 cdef bint read_sii(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # queue.declare-ok
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 3,
-        fill_shortstr(reader, &r, 0) and fill_long(reader, &r, 1) and fill_long(reader, &r, 2)
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 0) and fill_by_call(reader, &r, LONG_FIELD, 1) and
+        fill_by_call(reader, &r, LONG_FIELD, 2)
     )
 
 
 cdef unsigned char *write_sii(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_shortstr(rules, &w, 0) and emit_long(rules, &w, 1) and emit_long(rules, &w, 2))
+    return written(&w,
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 0) and emit_by_call(rules, &w, LONG_FIELD, 1) and
+        emit_by_call(rules, &w, LONG_FIELD, 2)
+    )
 
 
 cdef bint read_slo(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # test.string
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 3,
-        fill_shortstr(reader, &r, 0) and fill_longstr(reader, &r, 1) and fill_octet(reader, &r, 2)
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 0) and fill_by_call(reader, &r, OCTETS_FIELD, 1) and
+        fill_by_call(reader, &r, OCTET_FIELD, 2)
     )
 
 
 cdef unsigned char *write_slo(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_shortstr(rules, &w, 0) and emit_longstr(rules, &w, 1) and emit_octet(rules, &w, 2)
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 0) and emit_by_call(rules, &w, OCTETS_FIELD, 1) and
+        emit_by_call(rules, &w, OCTET_FIELD, 2)
     )
 
 
 cdef bint read_sq(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # file.open
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 2, fill_shortstr(reader, &r, 0) and fill_longlong(reader, &r, 1))
+    return filled(&r, 2, fill_by_call(reader, &r, SHORTSTR_FIELD, 0) and fill_by_call(reader, &r, LONGLONG_FIELD, 1))
 
 
 cdef unsigned char *write_sq(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_shortstr(rules, &w, 0) and emit_longlong(rules, &w, 1))
+    return written(&w, emit_by_call(rules, &w, SHORTSTR_FIELD, 0) and emit_by_call(rules, &w, LONGLONG_FIELD, 1))
 
 
 cdef bint read_sqbss(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
@@ -724,16 +771,18 @@ cdef bint read_sqbsss(Reader reader, PyObject **slots, const unsigned char *p, c
     # file.deliver
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 6,
-        fill_shortstr(reader, &r, 0) and fill_longlong(reader, &r, 1) and fill_bits(&r, 2, 1) and
-        fill_shortstr(reader, &r, 3) and fill_shortstr(reader, &r, 4) and fill_shortstr(reader, &r, 5)
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 0) and fill_by_call(reader, &r, LONGLONG_FIELD, 1) and
+        fill_bits(&r, 2, 1) and fill_by_call(reader, &r, SHORTSTR_FIELD, 3) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 4) and fill_by_call(reader, &r, SHORTSTR_FIELD, 5)
     )
 
 
 cdef unsigned char *write_sqbsss(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_shortstr(rules, &w, 0) and emit_longlong(rules, &w, 1) and emit_bits(&w, 2, 1) and
-        emit_shortstr(rules, &w, 3) and emit_shortstr(rules, &w, 4) and emit_shortstr(rules, &w, 5)
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 0) and emit_by_call(rules, &w, LONGLONG_FIELD, 1) and
+        emit_bits(&w, 2, 1) and emit_by_call(rules, &w, SHORTSTR_FIELD, 3) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 4) and emit_by_call(rules, &w, SHORTSTR_FIELD, 5)
     )
 
 
@@ -741,96 +790,106 @@ cdef bint read_sqss(Reader reader, PyObject **slots, const unsigned char *p, con
     # stream.deliver
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 4,
-        fill_shortstr(reader, &r, 0) and fill_longlong(reader, &r, 1) and fill_shortstr(reader, &r, 2) and
-        fill_shortstr(reader, &r, 3)
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 0) and fill_by_call(reader, &r, LONGLONG_FIELD, 1) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 2) and fill_by_call(reader, &r, SHORTSTR_FIELD, 3)
     )
 
 
 cdef unsigned char *write_sqss(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_shortstr(rules, &w, 0) and emit_longlong(rules, &w, 1) and emit_shortstr(rules, &w, 2) and
-        emit_shortstr(rules, &w, 3)
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 0) and emit_by_call(rules, &w, LONGLONG_FIELD, 1) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 2) and emit_by_call(rules, &w, SHORTSTR_FIELD, 3)
     )
 
 
 cdef bint read_ss(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # connection.redirect
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 2, fill_shortstr(reader, &r, 0) and fill_shortstr(reader, &r, 1))
+    return filled(&r, 2, fill_by_call(reader, &r, SHORTSTR_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1))
 
 
 cdef unsigned char *write_ss(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_shortstr(rules, &w, 0) and emit_shortstr(rules, &w, 1))
+    return written(&w, emit_by_call(rules, &w, SHORTSTR_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1))
 
 
 cdef bint read_ssb(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # connection.open
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 3,
-        fill_shortstr(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_bits(&r, 2, 1)
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_bits(&r, 2, 1)
     )
 
 
 cdef unsigned char *write_ssb(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_shortstr(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_bits(&w, 2, 1))
+    return written(&w,
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_bits(&w, 2, 1)
+    )
 
 
 cdef bint read_sss(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # exchange.bound
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 3,
-        fill_shortstr(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_shortstr(reader, &r, 2)
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, SHORTSTR_FIELD, 2)
     )
 
 
 cdef unsigned char *write_sss(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_shortstr(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_shortstr(rules, &w, 2)
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, SHORTSTR_FIELD, 2)
     )
 
 
 cdef bint read_t(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # tunnel.request
     cdef Reading r = reading(reader, slots, p, end)
-    return filled(&r, 1, fill_table(reader, &r, 0))
+    return filled(&r, 1, fill_by_call(reader, &r, TABLE_FIELD, 0))
 
 
 cdef unsigned char *write_t(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_table(rules, &w, 0))
+    return written(&w, emit_by_call(rules, &w, TABLE_FIELD, 0))
 
 
 cdef bint read_too(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # test.table
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 3,
-        fill_table(reader, &r, 0) and fill_octet(reader, &r, 1) and fill_octet(reader, &r, 2)
+        fill_by_call(reader, &r, TABLE_FIELD, 0) and fill_by_call(reader, &r, OCTET_FIELD, 1) and
+        fill_by_call(reader, &r, OCTET_FIELD, 2)
     )
 
 
 cdef unsigned char *write_too(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
-    return written(&w, emit_table(rules, &w, 0) and emit_octet(rules, &w, 1) and emit_octet(rules, &w, 2))
+    return written(&w,
+        emit_by_call(rules, &w, TABLE_FIELD, 0) and emit_by_call(rules, &w, OCTET_FIELD, 1) and
+        emit_by_call(rules, &w, OCTET_FIELD, 2)
+    )
 
 
 cdef bint read_tsls(Reader reader, PyObject **slots, const unsigned char *p, const unsigned char *end) noexcept:
     # connection.start-ok
     cdef Reading r = reading(reader, slots, p, end)
     return filled(&r, 4,
-        fill_table(reader, &r, 0) and fill_shortstr(reader, &r, 1) and fill_longstr(reader, &r, 2) and
-        fill_shortstr(reader, &r, 3)
+        fill_by_call(reader, &r, TABLE_FIELD, 0) and fill_by_call(reader, &r, SHORTSTR_FIELD, 1) and
+        fill_by_call(reader, &r, OCTETS_FIELD, 2) and fill_by_call(reader, &r, SHORTSTR_FIELD, 3)
     )
 
 
 cdef unsigned char *write_tsls(WriterRules rules, PyObject **slots, unsigned char *p, const unsigned char *end) noexcept:
     cdef Writing w = writing(slots, p, end)
     return written(&w,
-        emit_table(rules, &w, 0) and emit_shortstr(rules, &w, 1) and emit_longstr(rules, &w, 2) and
-        emit_shortstr(rules, &w, 3)
+        emit_by_call(rules, &w, TABLE_FIELD, 0) and emit_by_call(rules, &w, SHORTSTR_FIELD, 1) and
+        emit_by_call(rules, &w, OCTETS_FIELD, 2) and emit_by_call(rules, &w, SHORTSTR_FIELD, 3)
     )
 
 

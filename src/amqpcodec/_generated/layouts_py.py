@@ -8,7 +8,7 @@
 #   spec/overlays/rabbitmq-0-9-1.toml sha256 316ff1879a4e2aeae45dbc894d1de13a6856f57318372120accdf3ab384d379f
 #   spec/qpid-0-8.xml sha256 03bd15c2b71d6ba11e6dd81eedbb0de5489b9ffa5a08b38267810271f10dbffb
 #   spec/rabbitmq-0-9-1.xml sha256 055a72ad0c612e836b305bdc91fcef25aae21872081badc8a91f8de2fdac1272
-"""The routines of layouts: what reads and writes the fields of records. The compiled twin is layouts_c.pyx."""
+"""The routines of layouts: how fields are read and written. The twin of layouts_c.pyx."""
 
 from __future__ import annotations
 

@@ -36,10 +36,10 @@ class Dispatch:
 
     Attributes:
         classes: class by number.
-        readers: by number, the class, the names of its fields, and the routine that reads their values. A class
-            with rare fields has none.
-        writers: by class, the ids that come first, what returns the values of an instance, and the routine that
-            writes them.
+        readers: by number, the class, the names of its fields, and the routine that reads their values. A
+            class with rare fields has none.
+        writers: by class, the ids that come first, a function that returns the values of an instance, and the
+            routine that writes them.
         before_content: the numbers of methods that a content follows.
         content_classes: class id by class, of properties and of methods that a content follows.
     """
@@ -108,7 +108,8 @@ class Dispatch:
 
     def content_class(self, method: Any) -> int:
         """Return the class of the content that follows a method of this dialect; -1 where none does."""
-        return self.content_classes.get(type(method), -1)
+        found: int = self.content_classes.get(type(method), -1)
+        return found
 
     def read(self, record: Record, reader: Reader) -> None:
         """Fill an instance from the payload that the reader is aimed at: the slow path after `read_fast`."""

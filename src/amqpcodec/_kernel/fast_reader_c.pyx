@@ -10,9 +10,6 @@ from cpython.datetime cimport import_datetime
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
-from .fields cimport (
-    LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, OCTETS_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD,
-)
 from .read_values cimport fill, fill_if
 from .slots.makers_c cimport empty, hand_out, slots_of, take
 
@@ -41,67 +38,11 @@ cdef PyObject *read_record(Maker *maker, Reader reader, const unsigned char *p, 
     return made
 
 
-# The steps of layouts that are not usual, each of its kind once.
+# The steps of layouts that are not usual, which call them.
 
-cdef bint fill_octet(Reader reader, Reading *r, int place) noexcept:
-    return fill(reader, r, OCTET_FIELD, place)
-
-
-cdef bint fill_octet_if(Reader reader, Reading *r, int place) noexcept:
-    return fill_if(reader, r, OCTET_FIELD, place)
+cdef bint fill_by_call(Reader reader, Reading *r, int kind, int place) noexcept:
+    return fill(reader, r, kind, place)
 
 
-cdef bint fill_short(Reader reader, Reading *r, int place) noexcept:
-    return fill(reader, r, SHORT_FIELD, place)
-
-
-cdef bint fill_short_if(Reader reader, Reading *r, int place) noexcept:
-    return fill_if(reader, r, SHORT_FIELD, place)
-
-
-cdef bint fill_long(Reader reader, Reading *r, int place) noexcept:
-    return fill(reader, r, LONG_FIELD, place)
-
-
-cdef bint fill_long_if(Reader reader, Reading *r, int place) noexcept:
-    return fill_if(reader, r, LONG_FIELD, place)
-
-
-cdef bint fill_longlong(Reader reader, Reading *r, int place) noexcept:
-    return fill(reader, r, LONGLONG_FIELD, place)
-
-
-cdef bint fill_longlong_if(Reader reader, Reading *r, int place) noexcept:
-    return fill_if(reader, r, LONGLONG_FIELD, place)
-
-
-cdef bint fill_shortstr(Reader reader, Reading *r, int place) noexcept:
-    return fill(reader, r, SHORTSTR_FIELD, place)
-
-
-cdef bint fill_shortstr_if(Reader reader, Reading *r, int place) noexcept:
-    return fill_if(reader, r, SHORTSTR_FIELD, place)
-
-
-cdef bint fill_longstr(Reader reader, Reading *r, int place) noexcept:
-    return fill(reader, r, OCTETS_FIELD, place)
-
-
-cdef bint fill_longstr_if(Reader reader, Reading *r, int place) noexcept:
-    return fill_if(reader, r, OCTETS_FIELD, place)
-
-
-cdef bint fill_timestamp(Reader reader, Reading *r, int place) noexcept:
-    return fill(reader, r, TIME_FIELD, place)
-
-
-cdef bint fill_timestamp_if(Reader reader, Reading *r, int place) noexcept:
-    return fill_if(reader, r, TIME_FIELD, place)
-
-
-cdef bint fill_table(Reader reader, Reading *r, int place) noexcept:
-    return fill(reader, r, TABLE_FIELD, place)
-
-
-cdef bint fill_table_if(Reader reader, Reading *r, int place) noexcept:
-    return fill_if(reader, r, TABLE_FIELD, place)
+cdef bint fill_if_by_call(Reader reader, Reading *r, int kind, int place) noexcept:
+    return fill_if(reader, r, kind, place)

@@ -101,19 +101,5 @@ cdef class Forms:
 
 
 cdef object changed_message(Prepared *prepared, Changes *changes, object body, WriterRules rules)
-cdef bint emit_octet(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_octet_if(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_short(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_short_if(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_long(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_long_if(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_longlong(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_longlong_if(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_shortstr(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_shortstr_if(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_longstr(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_longstr_if(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_timestamp(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_timestamp_if(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_table(WriterRules rules, Writing *w, int place) noexcept
-cdef bint emit_table_if(WriterRules rules, Writing *w, int place) noexcept
+cdef bint emit_by_call(WriterRules rules, Writing *w, int kind, int place) noexcept
+cdef bint emit_if_by_call(WriterRules rules, Writing *w, int kind, int place) noexcept

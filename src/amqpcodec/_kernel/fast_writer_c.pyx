@@ -18,9 +18,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .fields import FIELD_KINDS
-from .fields cimport (
-    BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, OCTETS_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD,
-)
+from .fields cimport BIT_FIELD
 from .layouts import layout_of
 from .write_values cimport (
     MOST_HEAD, Py_False, Py_True, PyTuple_GET_ITEM, emit, emit_if, is_bytes, is_int, octet_count, octets_in, put_field,
@@ -449,67 +447,11 @@ cdef int _lay_out(Form *form, object spec) except -1:
     return 0
 
 
-# -- the steps of layouts that are not usual, each of its kind once
+# -- the steps of layouts that are not usual, which call them
 
-cdef bint emit_octet(WriterRules rules, Writing *w, int place) noexcept:
-    return emit(rules, w, OCTET_FIELD, place)
-
-
-cdef bint emit_octet_if(WriterRules rules, Writing *w, int place) noexcept:
-    return emit_if(rules, w, OCTET_FIELD, place)
+cdef bint emit_by_call(WriterRules rules, Writing *w, int kind, int place) noexcept:
+    return emit(rules, w, kind, place)
 
 
-cdef bint emit_short(WriterRules rules, Writing *w, int place) noexcept:
-    return emit(rules, w, SHORT_FIELD, place)
-
-
-cdef bint emit_short_if(WriterRules rules, Writing *w, int place) noexcept:
-    return emit_if(rules, w, SHORT_FIELD, place)
-
-
-cdef bint emit_long(WriterRules rules, Writing *w, int place) noexcept:
-    return emit(rules, w, LONG_FIELD, place)
-
-
-cdef bint emit_long_if(WriterRules rules, Writing *w, int place) noexcept:
-    return emit_if(rules, w, LONG_FIELD, place)
-
-
-cdef bint emit_longlong(WriterRules rules, Writing *w, int place) noexcept:
-    return emit(rules, w, LONGLONG_FIELD, place)
-
-
-cdef bint emit_longlong_if(WriterRules rules, Writing *w, int place) noexcept:
-    return emit_if(rules, w, LONGLONG_FIELD, place)
-
-
-cdef bint emit_shortstr(WriterRules rules, Writing *w, int place) noexcept:
-    return emit(rules, w, SHORTSTR_FIELD, place)
-
-
-cdef bint emit_shortstr_if(WriterRules rules, Writing *w, int place) noexcept:
-    return emit_if(rules, w, SHORTSTR_FIELD, place)
-
-
-cdef bint emit_longstr(WriterRules rules, Writing *w, int place) noexcept:
-    return emit(rules, w, OCTETS_FIELD, place)
-
-
-cdef bint emit_longstr_if(WriterRules rules, Writing *w, int place) noexcept:
-    return emit_if(rules, w, OCTETS_FIELD, place)
-
-
-cdef bint emit_timestamp(WriterRules rules, Writing *w, int place) noexcept:
-    return emit(rules, w, TIME_FIELD, place)
-
-
-cdef bint emit_timestamp_if(WriterRules rules, Writing *w, int place) noexcept:
-    return emit_if(rules, w, TIME_FIELD, place)
-
-
-cdef bint emit_table(WriterRules rules, Writing *w, int place) noexcept:
-    return emit(rules, w, TABLE_FIELD, place)
-
-
-cdef bint emit_table_if(WriterRules rules, Writing *w, int place) noexcept:
-    return emit_if(rules, w, TABLE_FIELD, place)
+cdef bint emit_if_by_call(WriterRules rules, Writing *w, int kind, int place) noexcept:
+    return emit_if(rules, w, kind, place)

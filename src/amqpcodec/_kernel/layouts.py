@@ -1,4 +1,4 @@
-"""The names of layouts: the wire types of a record's fields, in their order. The generator names them likewise."""
+"""The names of layouts, which are the wire types of a record's fields. The generator names them likewise."""
 
 from __future__ import annotations
 

@@ -155,8 +155,10 @@ cdef class Reader:
         return self._base + (self._pos - self._start)
 
     cdef int content_head(self) except -1:
-        """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id, which is kept, as are weight
-        and body size."""
+        """Read the fixed part of a content header (0-9-1 section 4.2.6.1), and return its class id.
+
+        That is kept, as are weight and body size.
+        """
         cdef const unsigned char *p = self._pos
         if self._end - p < 12:
             self.short("class-id")  # one of the three raises

@@ -41,17 +41,7 @@ from ..profiles import (
     table_profile,
 )
 from ..types import InlineContent, ReferenceContent, UnreadableTable
-from .fields import (
-    CONTENT_FIELD,
-    LONG_FIELD,
-    LONGLONG_FIELD,
-    OCTET_FIELD,
-    OCTETS_FIELD,
-    SHORT_FIELD,
-    SHORTSTR_FIELD,
-    TABLE_FIELD,
-    TIME_FIELD,
-)
+from . import fields
 from .framing import MORE, TOO_LARGE, WHOLE, frame_at, framing_error
 from .rawtable_py import kept_table
 from .read_values import DECLINED, FastReader, fast_pairs, fast_readers, timestamp
@@ -223,8 +213,10 @@ class Reader:
         return self._base + self._pos
 
     def content_head(self) -> int:
-        """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id, which is kept, as are weight
-        and body size."""
+        """Read the fixed part of a content header (0-9-1 section 4.2.6.1), and return its class id.
+
+        That is kept, as are weight and body size.
+        """
         pos = self._pos
         if self._end - pos >= 12:
             self.class_id, self.weight, self.body_size = _CONTENT_HEAD.unpack_from(self._data, pos)
@@ -620,13 +612,13 @@ _VALUES: dict[int, _ValueReader] = {
 }
 
 _FIELDS: dict[int, Callable[[Reader, str], Any]] = {
-    OCTET_FIELD: Reader.octet,
-    SHORT_FIELD: Reader.short,
-    LONG_FIELD: Reader.long,
-    LONGLONG_FIELD: Reader.longlong,
-    SHORTSTR_FIELD: Reader.shortstr,
-    OCTETS_FIELD: Reader.longstr,
-    TABLE_FIELD: Reader.table,
-    TIME_FIELD: Reader.timestamp,
-    CONTENT_FIELD: Reader.content,
+    fields.OCTET_FIELD: Reader.octet,
+    fields.SHORT_FIELD: Reader.short,
+    fields.LONG_FIELD: Reader.long,
+    fields.LONGLONG_FIELD: Reader.longlong,
+    fields.SHORTSTR_FIELD: Reader.shortstr,
+    fields.OCTETS_FIELD: Reader.longstr,
+    fields.TABLE_FIELD: Reader.table,
+    fields.TIME_FIELD: Reader.timestamp,
+    fields.CONTENT_FIELD: Reader.content,
 }

@@ -26,7 +26,7 @@ class Record:
     spec: ClassVar[Any]
 
     def __init__(self, *positional: Any, **named: Any) -> None:
-        """Set every field: the constructor of the compiled build, where `layout_c` does not serve the call."""
+        """Set every field. In the compiled build this is the constructor of subclasses."""
         set_fields(self, positional, named)
 
     def _dialect(self) -> Dialect:

@@ -2,7 +2,7 @@
 
 
 cdef class Routines:
-    """What fills the slots of records of one layout, and what writes them. Both may decline."""
+    """The two functions that fill and write the slots of records of one layout. Both may decline."""
 
 
 cdef Routines routines(ReadRoutine read, WriteRoutine write):

@@ -17,7 +17,7 @@ _FLAGS = 15  # in a word; its lowest bit says that another word follows
 
 
 def read_slowly(record: Any, reader: Reader) -> None:
-    """Set the fields of a record, whose properties are absent so far, from the payload a reader is aimed at."""
+    """Set the fields of a record, whose properties are absent so far, from the payload of a reader."""
     if hasattr(record.spec, "method_id"):
         _read_arguments(record, reader)
     else:

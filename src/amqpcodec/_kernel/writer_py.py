@@ -42,17 +42,7 @@ from ..profiles import (
     table_profile,
 )
 from ..types import FieldValue, InlineContent, ReferenceContent, UnreadableTable
-from .fields import (
-    CONTENT_FIELD,
-    LONG_FIELD,
-    LONGLONG_FIELD,
-    OCTET_FIELD,
-    OCTETS_FIELD,
-    SHORT_FIELD,
-    SHORTSTR_FIELD,
-    TABLE_FIELD,
-    TIME_FIELD,
-)
+from . import fields
 from .rawtable_py import RawTable
 from .slots.sharing_py import share
 from .values import (
@@ -489,14 +479,15 @@ def _tag_by_instance(value: Any) -> tuple[int, str] | None:
             return kind_and_tag
     return (TABLE, "F") if isinstance(value, Mapping) else None
 
+
 _FIELDS: dict[int, Callable[[Writer, Any, str], None]] = {
-    OCTET_FIELD: Writer.octet,
-    SHORT_FIELD: Writer.short,
-    LONG_FIELD: Writer.long,
-    LONGLONG_FIELD: Writer.longlong,
-    SHORTSTR_FIELD: Writer.shortstr,
-    OCTETS_FIELD: Writer.longstr,
-    TABLE_FIELD: Writer.table,
-    TIME_FIELD: Writer.timestamp,
-    CONTENT_FIELD: Writer.content,
+    fields.OCTET_FIELD: Writer.octet,
+    fields.SHORT_FIELD: Writer.short,
+    fields.LONG_FIELD: Writer.long,
+    fields.LONGLONG_FIELD: Writer.longlong,
+    fields.SHORTSTR_FIELD: Writer.shortstr,
+    fields.OCTETS_FIELD: Writer.longstr,
+    fields.TABLE_FIELD: Writer.table,
+    fields.TIME_FIELD: Writer.timestamp,
+    fields.CONTENT_FIELD: Writer.content,
 }

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Coroutine
 
 from amqpcodec import decode_pairs
 
-from .._protocol.codes import ACCESS_REFUSED, NOT_ALLOWED
 from .._kernel.values import utf8
+from .._protocol.codes import ACCESS_REFUSED, NOT_ALLOWED
 from .._typing import TYPE_CHECKING, Any
 from .._version import __version__
 from ..errors import EncodeError, LocalProtocolError

@@ -8,6 +8,9 @@ from collections import deque
 from amqpcodec._kernel.messages_py import Content, MessageDecoder
 from amqpcodec._kernel.records_py import Message
 
+from .._kernel.content_order import CUT_OFF, refusal
+from .._kernel.foreign import foreign_protocol
+from .._kernel.wire import FRAME_SLACK, HEARTBEAT, OVERHEAD
 from .._protocol.codes import (
     CHANNEL_ERROR,
     COMMAND_INVALID,
@@ -16,9 +19,6 @@ from .._protocol.codes import (
     RESOURCE_ERROR,
     SOFT,
 )
-from .._kernel.content_order import CUT_OFF, refusal
-from .._kernel.foreign import foreign_protocol
-from .._kernel.wire import FRAME_SLACK, HEARTBEAT, OVERHEAD
 from .._typing import TYPE_CHECKING, Any
 from ..errors import DecodeError, printable
 from ..limits import MAX_LIMIT

@@ -6,8 +6,8 @@ from typing import Any
 
 from .. import Frame, Limits
 from .. import rabbitmq as amqp
-from .._protocol.codes import CONTENT_TOO_LARGE
 from .._kernel.wire import HEADER, METHOD
+from .._protocol.codes import CONTENT_TOO_LARGE
 
 
 def _ids(*methods: Any) -> frozenset[bytes]:

@@ -10,6 +10,8 @@ from functools import cache
 from struct import Struct, error
 from typing import TYPE_CHECKING, Any
 
+from .._kernel.framing import MORE, TOO_LARGE, WHOLE, WRONG_END, frame_at
+from .._kernel.wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from .._protocol.codes import (
     CHANNEL_ERROR,
     COMMAND_INVALID,
@@ -18,8 +20,6 @@ from .._protocol.codes import (
     PRECONDITION_FAILED,
     UNEXPECTED_FRAME,
 )
-from .._kernel.framing import MORE, TOO_LARGE, WHOLE, WRONG_END, frame_at
-from .._kernel.wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from .methods import HANDLERS
 
 if TYPE_CHECKING:

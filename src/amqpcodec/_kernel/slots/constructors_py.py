@@ -1,4 +1,4 @@
-"""Constructors, and their names as Python shows them. The compiled twin, constructors_c.pyx, adds signatures."""
+"""Constructors, and their names as Python shows them; the twin constructors_c.pyx adds signatures."""
 
 from __future__ import annotations
 
