@@ -1,8 +1,8 @@
 """Layouts: the wire types of the fields of a method or of properties, in their order.
 
 Classes of one layout share the routines that read and write it, whatever their fields are called. A layout is
-named after its types, a letter each: `hssbb` is that of basic.publish. Properties have `f_` before theirs, for
-the flags.
+named after its types, a letter each: `hssbb` is that of basic.publish. For their flags, properties have `f_`
+before theirs.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from operator import attrgetter
 from struct import Struct
 
 from .._typing import TYPE_CHECKING, Any
-from .layouts import layout_of
+from .fields import layout_of
 from .read_values import DECLINED
 from .slow_py import read_slowly, write_slowly
 from .values import Declined

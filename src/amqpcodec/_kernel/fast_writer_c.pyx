@@ -17,9 +17,8 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from .fields import FIELD_KINDS
+from .fields import FIELD_KINDS, layout_of
 from .fields cimport BIT_FIELD
-from .layouts import layout_of
 from .write_values cimport (
     MOST_HEAD, Py_False, Py_True, PyTuple_GET_ITEM, emit, emit_if, is_bytes, is_int, octet_count, octets_in, put_field,
     put_octets,

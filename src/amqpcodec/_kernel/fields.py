@@ -3,6 +3,14 @@
 Their names say what the wire has, and where it counts what becomes of it in Python.
 """
 
+from __future__ import annotations
+
+from .._protocol.wire_types import LETTERS
+from .._typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..spec import MethodSpec, PropertiesSpec
+
 BIT_FIELD = 1
 OCTET_FIELD = 2
 SHORT_FIELD = 3
@@ -35,3 +43,9 @@ FIELD_KINDS = {
     "timestamp": TIME_FIELD,
     "content": CONTENT_FIELD,
 }
+
+
+def layout_of(spec: MethodSpec | PropertiesSpec) -> str:
+    """Return the name of the layout of a method or of properties, which the generator names likewise."""
+    letters = "".join([LETTERS[field.type] for field in spec.fields])
+    return letters or "none" if hasattr(spec, "method_id") else f"f_{letters}"

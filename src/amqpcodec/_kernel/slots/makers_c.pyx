@@ -12,7 +12,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uintptr_t
 
-from ..layouts import layout_of
+from ..fields import layout_of
 from . import ON
 
 cdef extern from *:
