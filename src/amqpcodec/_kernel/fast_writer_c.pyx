@@ -49,6 +49,8 @@ cdef extern from *:
 
 import_datetime()
 
+cdef tuple _CHECK = (intern("validate"),)  # one of a caller may change fields, so it comes before they are written
+
 
 # -- records
 
@@ -321,7 +323,9 @@ cdef class Forms:
             form = self.find(base)
             if form is NULL:
                 base = base.tp_base
-        return form if form is not NULL and leaves_fields(cls, base, <tuple>form.names) else NULL
+        if form is NULL or not leaves_fields(cls, base, <tuple>form.names):
+            return NULL
+        return form if leaves_fields(cls, base, _CHECK) else NULL
 
     cdef object frame(self, object channel, object method, long long limit, WriterRules rules):
         """Return the frame of a method, or None."""
