@@ -125,28 +125,34 @@ def set_fields(record: Any, positional: tuple[Any, ...], named: dict[str, Any]) 
     Raises:
         TypeError: wrong arguments.
     """
-    base = next((cls for cls in type(record).__mro__ if "spec" in vars(cls)), None)
+    base = next((cls for cls in type(record).__mro__ if _is_compiled(cls) and "spec" in vars(cls)), None)
     spec = getattr(base, "spec", None)
     fields = spec.fields if spec is not None else ()
     names = vars(base)["__match_args__"] if spec is not None else ()
     given = dict(zip(names, positional, strict=False))
     known = [field.attribute for field in fields]
     if len(positional) > len(names) or any(name in given or name not in known for name in named):
-        cls = type(record)
-        raise arguments_error(cls, positional, named) or TypeError(f"{cls.__name__}() takes no arguments")
+        error = None if base is None else arguments_error(base, positional, named)
+        raise error or TypeError(f"{type(record).__name__}() takes no arguments")
     given.update(named)
     for field in fields:
-        is_given = hasattr(spec, "method_id") or field.type == "bit"  # a property that is not given is absent
-        value = given.get(field.attribute, DEFAULTS[field.type] if is_given else None)
-        if value is None and is_given and field.type == "table":
-            value = {}
+        value = given.get(field.attribute)
+        if field.attribute not in given or (value is None and field.type == "table"):
+            value = default_of(spec, field)
         setattr(record, field.attribute, value)
+
+
+def default_of(spec: Any, field: Any) -> Any:
+    """Return the value of a field that is not given: of a property None, but for a bit."""
+    if field.type != "bit" and not hasattr(spec, "method_id"):
+        return None
+    return {} if field.type == "table" else DEFAULTS[field.type]
 
 
 def arguments_error(cls: type, positional: tuple[Any, ...], named: dict[str, Any]) -> TypeError | None:
     """Return Python's error for wrong arguments of a compiled class, as the pure build raises it."""
     for base in cls.__mro__:
-        if base.__module__.endswith("_c") and ("__init__" in vars(base) or "spec" in vars(base)):
+        if _is_compiled(base) and ("__init__" in vars(base) or "spec" in vars(base)):
             try:
                 _twin(base).__init__(None, *positional, **named)
             except TypeError as error:
@@ -154,6 +160,11 @@ def arguments_error(cls: type, positional: tuple[Any, ...], named: dict[str, Any
             except Exception:  # they are not wrong, and there is no instance to set up
                 return None
     return None
+
+
+def _is_compiled(cls: type) -> bool:
+    """Return whether a class is of the compiled build, and none that a caller derived in a module of such a name."""
+    return cls.__module__.endswith("_c") and not cls.__flags__ & _MADE_AT_RUN_TIME
 
 
 def _twin(cls: type) -> Any:

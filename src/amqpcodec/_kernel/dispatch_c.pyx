@@ -5,6 +5,7 @@ from cpython.ref cimport Py_DECREF
 
 from .fast_reader_c cimport read_record
 from .fast_writer_c cimport Forms
+from .fields import layout_of
 from .slots.layout_c cimport prepare
 from .slots.makers_c cimport Maker, MakerTable, make
 from .slots.sharing_c import share
@@ -19,9 +20,10 @@ cdef class Dispatch:
     def __cinit__(self, classes, dict routines):
         for cls in classes.values():
             prepare(cls)
-        self.forms = Forms(classes.values(), routines)
+        found = {cls: routines.get(layout_of(cls.spec)) for cls in classes.values()}
+        self.forms = Forms(found)
         share([self.forms])
-        self.makers = MakerTable(classes, routines)
+        self.makers = MakerTable(classes, found)
 
     cdef Record create(self, long long number):
         """A new, unfilled instance, or None where nothing is registered; the number has 32 bits."""

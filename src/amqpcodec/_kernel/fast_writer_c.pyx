@@ -17,7 +17,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from .fields import FIELD_KINDS, layout_of
+from .fields import FIELD_KINDS
 from .fields cimport BIT_FIELD
 from .write_values cimport (
     MOST_HEAD, Py_False, Py_True, PyTuple_GET_ITEM, emit, emit_if, is_bytes, is_int, octet_count, octets_in, put_field,
@@ -45,6 +45,8 @@ cdef extern from *:
     int lowest_bit "amqpcodec_lowest_bit"(uint32_t bits) noexcept
 
 import_datetime()
+
+cdef tuple _CHECK = (intern("validate"),)  # one of a caller may change fields, so it comes before they are written
 
 
 # -- records
@@ -267,9 +269,9 @@ cdef object changed_message(Prepared *prepared, Changes *changes, object body, W
 cdef class Forms:
     """Know the forms of those classes that have only fields of common kinds."""
 
-    def __cinit__(self, classes, dict routines):
+    def __cinit__(self, dict routines):
         cdef size_t size = 8
-        self._classes = [cls for cls in classes if layout_of(cls.spec) in routines]
+        self._classes = [cls for cls, found in routines.items() if found is not None]
         self._names = []
         while size < 2 * <size_t>len(self._classes):
             size *= 2
@@ -278,7 +280,7 @@ cdef class Forms:
         if self._entries is NULL:
             raise MemoryError
         for cls in self._classes:
-            self._enter(cls, routines[layout_of(cls.spec)])
+            self._enter(cls, routines[cls])
 
     def __dealloc__(self):
         if self._entries is not NULL:
@@ -318,7 +320,9 @@ cdef class Forms:
             form = self.find(base)
             if form is NULL:
                 base = base.tp_base
-        return form if form is not NULL and leaves_fields(cls, base, <tuple>form.names) else NULL
+        if form is NULL or not leaves_fields(cls, base, <tuple>form.names):
+            return NULL
+        return form if leaves_fields(cls, base, _CHECK) else NULL
 
     cdef object frame(self, object channel, object method, long long limit, WriterRules rules):
         """Return the frame of a method, or None."""

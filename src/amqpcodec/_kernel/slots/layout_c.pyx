@@ -22,7 +22,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy, memset
 
-from ..._records import TwinSignature, arguments_error
+from ..._records import TwinSignature, arguments_error, default_of
 from . import ON
 from .makers_c cimport hand_out, maker_of, octets_before_slots, refer_to_none, take
 from .sharing_c import share
@@ -90,12 +90,14 @@ cdef extern from "Python.h":
     void PyObject_GC_UnTrack(void *instance) noexcept
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf) noexcept
     Py_ssize_t PyTuple_GET_SIZE(PyObject *items) noexcept
+    PyObject **items_of "PySequence_Fast_ITEMS"(PyObject *items) noexcept
     PyObject *PyTuple_GET_ITEM(PyObject *items, Py_ssize_t at) noexcept
 
 cdef enum:
     BUCKETS = 256
 
 cdef bint _ON = ON
+cdef str _SPEC = intern("spec")  # says how fields are written
 
 # By address of the class. An entry is put in front once it is whole, and never removed: should two threads
 # do that at once, one entry may be lost, and its class is then constructed the ordinary way.
@@ -253,14 +255,16 @@ cdef int prepare(type cls) except -1:
         add_attributes(cls, attributes, before)
     if not _ON or len(attributes) > MOST_FIELDS or (<ClassType *>cls).tp_vectorcall is _construct:
         return 0
-    model = cls()
+    model = cls.__new__(cls)
+    for field in cls.spec.fields:
+        setattr(model, field.attribute, default_of(cls.spec, field))
     layout = lay_out(cls, attributes, offsets, model)
-    for field, attribute in enumerate(attributes):
+    for at, attribute in enumerate(attributes):
         if type(getattr(model, attribute)) is dict:
-            layout.table[field] = True
+            layout.table[at] = True
             layout.finish = _make_tables
         if attribute in cls.__match_args__:
-            layout.place[layout.positional] = <unsigned char>field
+            layout.place[layout.positional] = <unsigned char>at
             layout.positional += 1
     if layout.positional == layout.fields and layout.finish is NULL and before == _HEAD + <Py_ssize_t>sizeof(void *):
         layout.in_full = layout.fields
@@ -427,14 +431,20 @@ cdef int _make_tables(Layout *layout, PyObject *made) except -1:
 cdef bint put_fields(object record, tuple positional, dict named) except -1:
     """Set the fields of an instance of a subclass; False where `__init__` of the pure build has to judge the call."""
     cdef PyTypeObject *cls = (<PyObject *>record).ob_type
-    cdef Layout *layout = NULL
+    cdef PyTypeObject *base = cls
+    cdef Layout *layout = _layout_of(<PyObject *>base)
     cdef PyObject *values[MOST_FIELDS]
     cdef Py_ssize_t at, field
-    while layout is NULL and cls is not NULL:
-        layout = _layout_of(<PyObject *>cls)
-        cls = cls.tp_base
+    while layout is NULL and base.tp_base is not NULL:
+        base = base.tp_base
+        layout = _layout_of(<PyObject *>base)
     if layout is NULL or len(positional) > layout.positional:
         return False
+    if cls is not base:
+        if (<ClassType *>cls).tp_setattro is not (<ClassType *>base).tp_setattro:
+            return False
+        if not _leaves(cls, base, layout.names, layout.fields):
+            return False
     memset(values, 0, sizeof(values))
     for at in range(len(positional)):
         values[layout.place[at]] = PyTuple_GET_ITEM(<PyObject *>positional, at)
@@ -457,11 +467,18 @@ cdef bint put_fields(object record, tuple positional, dict named) except -1:
 
 cdef bint leaves_fields(PyTypeObject *cls, PyTypeObject *base, tuple names) noexcept:
     """Return whether a subclass has attributes of these names, which its base has, from there."""
+    return _leaves(cls, base, items_of(<PyObject *>names), PyTuple_GET_SIZE(<PyObject *>names))
+
+
+cdef inline bint _leaves(PyTypeObject *cls, PyTypeObject *base, PyObject **names, Py_ssize_t count) noexcept:
+    """Return whether a subclass has these attributes from its base, and is asked for them as that is."""
+    cdef Py_ssize_t at
     if (<ClassType *>cls).tp_getattro is not (<ClassType *>base).tp_getattro:
         return False
-    for at in range(len(names)):
-        name = PyTuple_GET_ITEM(<PyObject *>names, at)
-        if _PyType_Lookup(cls, name) is not _PyType_Lookup(base, name):
+    if _PyType_Lookup(cls, <PyObject *>_SPEC) is not _PyType_Lookup(base, <PyObject *>_SPEC):
+        return False
+    for at in range(count):
+        if _PyType_Lookup(cls, names[at]) is not _PyType_Lookup(base, names[at]):
             return False
     return True
 

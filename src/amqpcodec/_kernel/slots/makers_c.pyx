@@ -12,7 +12,6 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uintptr_t
 
-from ..fields import layout_of
 from . import ON
 
 cdef extern from *:
@@ -107,7 +106,7 @@ cdef class MakerTable:
             at = place_of(index) & self._mask
             while self._entries[at].maker is not NULL:
                 at = (at + 1) & self._mask
-            self._entries[at].maker = _maker_of_record(cls, routines.get(layout_of(cls.spec)))
+            self._entries[at].maker = _maker_of_record(cls, routines[cls])
             self._entries[at].index = index
 
     def __dealloc__(self):
