@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     _R = TypeVar("_R")
 
 _SHOWN = 64  # octets of a body that a repr shows whole
+_MADE_AT_RUN_TIME = 1 << 9  # Py_TPFLAGS_HEAPTYPE, of `__flags__`
 # By wire type, the values of arguments that are not given, as in the text of generated constructors.
 DEFAULTS: dict[str, Any] = {
     "bit": False, "octet": 0, "short": 0, "long": 0, "longlong": 0, "shortstr": "", "longstr": b"",
