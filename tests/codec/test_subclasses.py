@@ -41,7 +41,9 @@ CLASSES: dict[str, Callable[[ModuleType], type[Any]]] = {
     "a property that cannot be set": of_publish(exchange=property(lambda made: "fixed")),
     "an attribute of the class": of_publish(exchange="of the class"),
     "what sets attributes": of_publish(__setattr__=shouted),
-    "what returns attributes": of_publish(__getattribute__=lambda made, name: object.__getattribute__(made, name)),
+    "what returns attributes": of_publish(
+        __getattribute__=lambda made, name: object.__getattribute__(made, name)
+    ),
     "its own check": of_publish(validate=renamed),
     "the same spec": spec_of("BasicPublish", "BasicPublish"),
     "names of arguments": spec_of("BasicPublish", "BasicPublish", __match_args__=("routing_key",)),

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from struct import Struct, error
 
-from .._typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from .._typing import Any, NoReturn, TypeAlias
 from ..profiles import (
     ARRAY,
     BOOL,
@@ -35,14 +35,9 @@ from ..profiles import (
 )
 from .values import Declined
 
-if TYPE_CHECKING:
-    from .reader_py import Reader
-
 Octets: TypeAlias = "bytes | bytearray"
 # Data, position, end of what the value is in, levels it may nest, and the readers by tag: value and position.
 FastReader: TypeAlias = "Callable[[Octets, int, int, int, list[FastReader]], tuple[Any, int]]"
-# What fills a record from data[pos:end], by the fast path of its class: where what was read ends.
-FastRead: TypeAlias = "Callable[[Any, Reader, Octets, int, int], int]"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, the end of what a datetime can hold

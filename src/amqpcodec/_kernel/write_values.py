@@ -12,20 +12,15 @@ from decimal import Decimal
 from math import isfinite
 from struct import Struct, error
 
-from .._typing import TYPE_CHECKING, Any, TypeAlias
+from .._typing import Any, TypeAlias
 from ..errors import EncodeError
 from ..profiles import ARRAY, BOOL, DOUBLE, INT64, OCTETS, VOID, TableProfile
 from .rawtable_py import RawTable
 from .values import Declined, scaled
 
-if TYPE_CHECKING:
-    from .writer_py import WriterRules
-
 # Where to, the value, levels it may nest, and the writers by type.
 FastWriter: TypeAlias = "Callable[[bytearray, Any, int, FastWriters], None]"
 FastWriters: TypeAlias = dict[type, FastWriter]
-# What writes a record, by the fast path of its class.
-FastWrite: TypeAlias = "Callable[[Any, bytearray, WriterRules], None]"
 
 DECLINED = (Declined, KeyError, TypeError, ValueError, error, RuntimeError, EncodeError)
 """Errors of the fast path of writing; a ValueError for text, and for a number that fits no octet."""
