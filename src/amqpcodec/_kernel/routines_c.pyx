@@ -2,7 +2,7 @@
 
 
 cdef class Routines:
-    """What fills the slots of records of one layout, and what writes them. Both may decline."""
+    """One function fills the slots of records of a layout, and one writes what is in them. Both may decline."""
 
 
 cdef Routines routines(ReadRoutine read, WriteRoutine write):

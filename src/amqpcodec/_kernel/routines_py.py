@@ -17,7 +17,7 @@ WriteRoutine: TypeAlias = "Callable[[tuple[Any, ...], bytearray, WriterRules], N
 
 
 class Routines(NamedTuple):
-    """What reads records of one layout, and what writes them. Both may decline, by one of `DECLINED`."""
+    """One function reads records of a layout, and one writes them. Both may decline, by one of `DECLINED`."""
 
     read: ReadRoutine
     write: WriteRoutine
