@@ -164,7 +164,7 @@ def arguments_error(cls: type, positional: tuple[Any, ...], named: dict[str, Any
 
 
 def _is_compiled(cls: type) -> bool:
-    """Return whether a class is of the compiled build, and not one that a caller derived."""
+    """Return whether a class is compiled, and not one that a caller derived in a module of such a name."""
     return cls.__module__.endswith("_c") and not cls.__flags__ & _MADE_AT_RUN_TIME
 
 

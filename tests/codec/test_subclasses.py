@@ -27,6 +27,11 @@ def shouted(record: Any, name: str, value: Any) -> None:
     super(type(record), record).__setattr__(name, value)
 
 
+def got(record: Any, name: str) -> Any:
+    value = object.__getattribute__(record, name)
+    return value.upper() if name == "exchange" else value
+
+
 def renamed(record: Any) -> None:
     record.exchange = "renamed"
 
@@ -41,9 +46,7 @@ CLASSES: dict[str, Callable[[ModuleType], type[Any]]] = {
     "a property that cannot be set": of_publish(exchange=property(lambda made: "fixed")),
     "an attribute of the class": of_publish(exchange="of the class"),
     "what sets attributes": of_publish(__setattr__=shouted),
-    "what returns attributes": of_publish(
-        __getattribute__=lambda made, name: object.__getattribute__(made, name)
-    ),
+    "what returns attributes": of_publish(__getattribute__=got),
     "its own check": of_publish(validate=renamed),
     "the same spec": spec_of("BasicPublish", "BasicPublish"),
     "names of arguments": spec_of("BasicPublish", "BasicPublish", __match_args__=("routing_key",)),

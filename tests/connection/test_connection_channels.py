@@ -214,6 +214,18 @@ def test_a_rollback_restores_what_was_settled_in_the_transaction(impl: Implement
     assert outstanding(pair) == (1, 2, 4)
 
 
+def test_what_an_acknowledgement_of_a_derived_class_says_is_what_is_settled(impl: Implementation) -> None:
+    pair = consuming(impl)
+
+    class Counted(pair.amqp.BasicAck):  # type: ignore[name-defined,misc]
+        delivery_tag = property(lambda self: 2, lambda self, value: None)
+        multiple = property(lambda self: True, lambda self, value: None)
+
+    deliver(pair, 3)
+    pair.client.send(1, Counted(9))
+    assert outstanding(pair) == (3,)
+
+
 def test_publishes_are_numbered_and_confirmed(impl: Implementation) -> None:
     pair = Pair(impl).opened()
     amqp = pair.amqp

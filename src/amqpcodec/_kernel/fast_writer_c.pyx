@@ -182,7 +182,7 @@ cdef unsigned char *_put_changed(
     Args:
         form: of their class.
         octets: the fields as they were written.
-        spans: where each is in them, a bit behind its octet; then where all of them end.
+        spans: where each is in them, a bit after its octet; then where all of them end.
         values: by field, those that are other ones.
         given: of which fields there are such, as bits.
         p, end: where to.

@@ -2,7 +2,7 @@
 
 
 cdef class Routines:
-    """The two functions that fill and write the slots of records of one layout. Both may decline."""
+    """One function fills the slots of records of a layout, and one writes what is in them. Both may decline."""
 
 
 cdef Routines routines(ReadRoutine read, WriteRoutine write):

@@ -17,7 +17,7 @@ WriteRoutine: TypeAlias = "Callable[[tuple[Any, ...], bytearray, WriterRules], N
 
 
 class Routines(NamedTuple):
-    """The two functions that read and write records of one layout. Both may decline, by one of `DECLINED`."""
+    """One function reads records of a layout, and one writes them. Both may decline, by one of `DECLINED`."""
 
     read: ReadRoutine
     write: WriteRoutine

@@ -3,6 +3,15 @@ cimport cython
 from .constants cimport *
 from .._kernel.records_c cimport field_at
 
+cdef extern from *:
+    """
+    /* Whether a caller has derived the class of a method, whose attributes may then be others than its slots. */
+    static inline int amqpcodec_is_derived(PyObject *method) {
+        return PyType_HasFeature(Py_TYPE(method), Py_TPFLAGS_HEAPTYPE);
+    }
+    """
+    bint is_derived "amqpcodec_is_derived"(object method) noexcept
+
 
 @cython.final
 cdef class Rule:
@@ -25,12 +34,14 @@ cdef class Rule:
     cdef Py_ssize_t _multiple_place
 
     cdef inline object delivery_tag(self, object method):
-        return field_at(method, self._tag_place)
+        return method.delivery_tag if is_derived(method) else field_at(method, self._tag_place)
 
     cdef inline object consumer_tag(self, object method):
-        return field_at(method, self._consumer_place)
+        return method.consumer_tag if is_derived(method) else field_at(method, self._consumer_place)
 
     cdef inline bint multiple(self, object method) except -1:
-        return self._multiple_place >= 0 and field_at(method, self._multiple_place)
+        if self._multiple_place < 0:
+            return False
+        return bool(method.multiple if is_derived(method) else field_at(method, self._multiple_place))
 
     cpdef bint waits(self, object method) except -1
