@@ -209,8 +209,11 @@ def test_each_file_is_read_once_and_progress_ends_at_all_there_is(
     assert sum(reported) == totals.pop() == captured.stat().st_size + lossy.stat().st_size
 
 
-def test_patterns_and_standard_input(run: Run) -> None:
+def test_a_pattern_stands_for_its_files(run: Run) -> None:
     assert run(BUNNY.parent / "real-*.pcap") == run(BUNNY, TXAMQP)
+
+
+def test_standard_input_is_a_file_or_a_pipe(run: Run) -> None:
     command = [sys.executable, "-m", "amqpcodec", "stats", "-", "--format", "json"]
     with BUNNY.open("rb") as file:
         done = subprocess.run(command, stdin=file, capture_output=True, check=True, timeout=60)
