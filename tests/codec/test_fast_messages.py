@@ -130,7 +130,7 @@ def test_messages_cut_anywhere_are_the_same(amqp: ModuleType, options: dict[str,
 def test_damaged_messages_are_refused_as_ever(amqp: ModuleType, options: dict[str, Any]) -> None:
     octets = b"".join(frames_of(amqp)[:6])
     for place in range(len(octets)):
-        for change in (1, 64, 255):
+        for change in (1, 64):
             damaged = octets[:place] + bytes([octets[place] ^ change]) + octets[place + 1 :]
             assert_same(amqp, damaged, options)
 

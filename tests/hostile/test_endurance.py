@@ -18,7 +18,7 @@ import report  # noqa: E402
 import soak  # noqa: E402
 
 SANITIZED = "AMQPCODEC_SANITIZED" in os.environ
-FRAMES = {"c": 100_000, "py": 20_000}
+FRAMES = {"c": 50_000, "py": 10_000}
 linux = pytest.mark.skipif(
     not Path("/proc/self/statm").exists(), reason="reads the size of the process from /proc"
 )
