@@ -28,6 +28,7 @@ LONG = {
     "test_calls_of_bare_instances_do_not_end_the_process": "calls everything",
     "test_everything_does_happen": "counts what all captures of the folder have",
     "test_messages_come_back_as_they_were": "generates a package",
+    "test_stock_and_tolerant_do_alike_what_stock_does_at_all": "compares all given octets, whole and cut",
     "test_the_blocks_of_a_page_run": "starts the servers and the pytest of a page",
     "test_the_broker_answers_as_rabbitmq_has": "compares all stored answers",
 }
