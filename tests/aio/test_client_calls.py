@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.scripted_broker import Received, close_channel, hold
+from support.tiers import few
 from world import World, cut, outcomes
 
 from amqpcodec import EncodeError, ReplyError
@@ -397,7 +398,9 @@ async def test_numbers_that_no_channel_can_have_are_refused(world: World, option
             await client.channel(**options)
 
 
-@pytest.mark.parametrize(("channel_max", "at_once"), [(2047, link.CALLS_AT_ONCE), (8, 4), (1, 1)])
+@pytest.mark.parametrize(
+    ("channel_max", "at_once"), few([(2047, link.CALLS_AT_ONCE), (8, 4), (1, 1)], 2, "further limits")
+)
 async def test_more_calls_at_once_than_there_are_channels_wait_for_one_another(
     world: World, channel_max: int, at_once: int
 ) -> None:

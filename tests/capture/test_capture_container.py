@@ -12,6 +12,7 @@ import warnings
 import dpkt
 import pytest
 from support import make_capture as make
+from support.campaign import share
 from support.memory import traced
 
 from amqpcodec import capture
@@ -293,7 +294,7 @@ def test_cut_at_every_octet(container: bytes) -> None:
 def test_flipped_octets_never_raise_anything_else(form) -> None:  # type: ignore[no-untyped-def]
     original = form(make.conversations(3, count=1, bursts=4).packets)
     rng = random.Random(11)
-    for _ in range(150):
+    for _ in range(share(60)):
         octets = bytearray(original)
         for _ in range(rng.randrange(1, 6)):
             octets[rng.randrange(len(octets))] ^= 1 << rng.randrange(8)

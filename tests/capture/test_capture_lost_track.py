@@ -11,7 +11,7 @@ from support.columns import BUILDS, Table, stream
 
 from amqpcodec import rabbitmq
 from amqpcodec._state import pack, unpack
-from amqpcodec.capture import CapturedFrame, Connection, Event, Item
+from amqpcodec.capture import CapturedFrame, Connection, Data, Event, Gap, Item
 from amqpcodec.capture.frames import ConnectionDecoder, Reading
 from amqpcodec.capture.resync import FrameTest, Verdict
 
@@ -43,6 +43,16 @@ def shown(items: list[Item]) -> list[tuple[Any, ...]]:
 
 def frames_at(items: list[Item]) -> set[int]:
     return {item.offset for item in items if isinstance(item, CapturedFrame)}
+
+
+def test_each_gap_before_the_first_frame_is_reported_with_it() -> None:
+    who = Connection(0, None, None)
+    gaps = [Gap(who, 0, at, 5, None, None) for at in (0, 5, 10)]
+    found = decoded([*gaps, Data(who, 0, 15, HEARTBEAT * 64, None, None)])[:5]
+    assert shown(found) == [
+        ("Fault", 0, "gap"), ("Fault", 5, "gap"), ("Fault", 10, "gap"),
+        ("CapturedFrame", 15, ""), ("CapturedFrame", 23, ""),
+    ]  # fmt: skip
 
 
 def test_what_is_made_to_look_like_frames_gives_few_faults() -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.campaign import share
 from support.implementation import Implementation
 
 from amqpcodec.capture.model import Endpoint, Segment
@@ -59,7 +60,7 @@ def covering_segments(draw: st.DrawFn) -> list[tuple[int, int]]:
     return list(draw(st.permutations(segments)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=share(30))
 @given(segments=covering_segments(), isn=st.sampled_from([0, 1, 2**31 - 900, 2**32 - 1, 2**32 - 1000]))
 def test_any_order_copies_and_overlaps_give_the_same_stream(
     segments: list[tuple[int, int]], isn: int
@@ -72,7 +73,7 @@ def test_any_order_copies_and_overlaps_give_the_same_stream(
     assert receiver.tcp.waiting_octets == 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=share(20))
 @given(segments=covering_segments(), data=st.data())
 def test_what_never_came_is_a_gap_of_exactly_that_size(
     segments: list[tuple[int, int]], data: st.DataObject

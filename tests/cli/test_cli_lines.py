@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.campaign import share
 from support.implementation import Implementation
 
 import amqpcodec
@@ -122,7 +123,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=share(50))
 @given(VALUES, st.binary(max_size=80) | st.text(max_size=20).map(str.encode), st.integers(0, 70))
 def test_any_value_is_written_as_its_form_shows_it(
     both: tuple[Implementation, Implementation], value: Any, body: bytes, body_bytes: int

@@ -161,7 +161,7 @@ COMMANDS = {
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell that closes standard output is needed")
-@pytest.mark.parametrize("name", few(COMMANDS, 3, "further commands"))
+@pytest.mark.parametrize("name", few(COMMANDS, 2, "further commands"))
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "2>&-"])
 def test_an_output_that_is_closed_is_reported_where_there_is_something_to_write(
     name: str, closed: str, tmp_path: Path

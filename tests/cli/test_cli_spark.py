@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from contextlib import nullcontext
 from typing import Any
 
@@ -96,6 +96,17 @@ def test_a_session_is_as_the_arguments_say(
     with sparksession.session(parser.parse_args(arguments)):
         pass
     assert builder.asked == [("appName", "amqpcodec"), *asked, ("stop",)]
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def write(spark: Any) -> str:
+        raise ValueError("it is there")
+
+    monkeypatch.setattr(sparksession, "session", nullcontext)
+    assert sparksession.run_job(Namespace(out="folder"), write) == 2
+    assert capsys.readouterr() == ("", "amqpcodec: 'folder' was not written: it is there\n")
 
 
 def test_arguments_become_those_of_the_library() -> None:

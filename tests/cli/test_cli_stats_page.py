@@ -119,6 +119,12 @@ def test_latencies_over_time_are_bars_from_the_half_to_the_hundredth(
         assert all(10**low <= p50 <= p99 <= 10**high for _, p50, p99 in known)
 
 
+def test_a_chart_of_one_count_needs_no_legend(text: str) -> None:
+    bars = [(len(data), layout) for data, layout in charts_of(text) if layout.get("barmode") == "group"]
+    named = {count: layout["showlegend"] for count, layout in bars}
+    assert named == {1: False, 2: True}
+
+
 def test_connections_and_channels_are_bars_by_what_ended_them(text: str, lossy: Path, captured: Path) -> None:
     summary = summary_of(captured, lossy)
     data, layout = charts_of(text)[-1]

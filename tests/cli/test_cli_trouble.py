@@ -12,6 +12,7 @@ import pytest
 import trouble_capture
 from support.command import TROUBLE
 from support.implementation import wanted
+from support.tiers import few
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a pipe whose end is kept open is needed")
@@ -31,7 +32,10 @@ def test_an_error_appears_while_the_pipe_is_open(build: str) -> None:
 
 
 @pytest.mark.skipif(len(wanted()) < 2, reason="both builds are needed")
-@pytest.mark.parametrize("options", ["", "--format jsonl --before 9", "--exchange orders --before 0"])
+@pytest.mark.parametrize(
+    "options",
+    few(["", "--format jsonl --before 9", "--exchange orders --before 0"], 2, "further options"),
+)
 def test_both_builds_print_the_same_of_a_recording_with_losses(lossy: Path, options: str) -> None:
     command = [sys.executable, "-m", "amqpcodec", "decode", "--errors", *options.split(), str(lossy)]
     done = []

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.campaign import share
 from support.command import BUNNY, TXAMQP, Run
 
 import amqpcodec
@@ -89,7 +90,7 @@ SCALARS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=80)
+@settings(max_examples=share(40))
 @given(
     st.recursive(
         SCALARS,

@@ -120,7 +120,7 @@ def assert_same(amqp: ModuleType, octets: bytes, options: dict[str, Any], cut: i
 
 @pytest.mark.parametrize("options", few(OPTIONS.values(), 6, "further options"), ids=OPTIONS)
 def test_messages_cut_anywhere_are_the_same(amqp: ModuleType, options: dict[str, Any]) -> None:
-    octets = b"".join(frames_of(amqp)[:12])
+    octets = b"".join(frames_of(amqp)[:9])
     for cut in range(len(octets) + 1):
         assert_same(amqp, octets, options, cut)
         assert_same(amqp, octets[:cut], options)
@@ -130,7 +130,7 @@ def test_messages_cut_anywhere_are_the_same(amqp: ModuleType, options: dict[str,
 def test_damaged_messages_are_refused_as_ever(amqp: ModuleType, options: dict[str, Any]) -> None:
     octets = b"".join(frames_of(amqp)[:6])
     for place in range(len(octets)):
-        for change in (1, 3, 64, 255):
+        for change in (1, 64):
             damaged = octets[:place] + bytes([octets[place] ^ change]) + octets[place + 1 :]
             assert_same(amqp, damaged, options)
 

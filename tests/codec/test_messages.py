@@ -78,7 +78,7 @@ class TestWhole:
         head = codec.encode_method(1, codec.Basic.Publish())
         head += codec.encode_header(1, codec.BasicProperties(), 1)
         assert list(decoder.feed(head)) == []
-        empty = codec.encode_body(1, b"") * 10_000
+        empty = codec.encode_body(1, b"") * 5_000
         tracemalloc = pytest.importorskip("tracemalloc")  # PyPy has none
         tracemalloc.start()
         try:

@@ -113,7 +113,7 @@ def test_properties_of_any_values_go_and_come_back(dialect: str, class_name: str
 def test_tables_of_any_values_go_and_come_back(dialect: str, profile: str) -> None:
     judge = oracle.Oracle(dialect, profile)
 
-    @few(60)
+    @few(30)
     @given(strategies.tables(dialect, profile))
     def check(entries: list[Any]) -> None:
         octets = judge.table(entries)

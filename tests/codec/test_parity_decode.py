@@ -25,8 +25,8 @@ def frames_of(dialect: str) -> list[bytes]:
 
 
 def lengths(most: int) -> Iterator[int]:
-    """Where to cut: each of the first fifty places, behind that every eleventh, and the last eight."""
-    return (size for size in range(most) if size < 50 or size % 11 == 0 or size >= most - 8)
+    """Where to cut: each of the first thirty places, behind that every 23rd, and the last eight."""
+    return (size for size in range(most) if size < 30 or size % 23 == 0 or size >= most - 8)
 
 
 def resized(frame: bytes, size: int) -> bytes:

@@ -64,7 +64,7 @@ VALUES = {
 }  # fmt: skip
 
 
-@settings(max_examples=share(100), deadline=None)
+@settings(max_examples=share(50), deadline=None)
 @given(st.data())
 def test_any_changes_give_what_making_it_anew_gives(data: st.DataObject) -> None:
     for name in wanted():

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.campaign import share
 from support.implementation import wanted
 
 import amqpcodec
@@ -87,7 +88,7 @@ def written(impl: str, seed: int, dialect: str) -> Any:
         return repr(error), str(error), error.field
 
 
-@settings(max_examples=100)
+@settings(max_examples=share(50))
 @given(seed=st.integers(0, 2**32), dialect=st.sampled_from(tuple(DIALECTS)))
 def test_the_builds_write_the_same(seed: int, dialect: str) -> None:
     assert written("c", seed, dialect) == written("py", seed, dialect)

@@ -6,6 +6,7 @@ import json
 import random
 from typing import Any
 
+from support.campaign import share
 from support.columns import stream_rows
 from support.implementation import Implementation
 
@@ -42,7 +43,7 @@ def _publish(headers: dict[str, Any]) -> bytearray:
 
 def test_both_builds_show_the_same(both: Both) -> None:
     numbers = random.Random(5)
-    for number in range(600):
+    for number in range(share(300)):
         octets = _publish({f"h{index}": _value(numbers) for index in range(numbers.randrange(1, 5))})
         if number % 3 == 0:
             octets[numbers.randrange(40, len(octets) - 12)] ^= 1 << numbers.randrange(8)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.campaign import share
 from support.columns import Table
 from support.implementation import wanted
 from support.peers import Peer, columns_of, damaged
@@ -80,7 +81,7 @@ def outcome(impl: str, table: str, given: list[Event], **options: Any) -> tuple[
 
 
 @pytest.mark.parametrize("table", STREAM_TABLES)
-@settings(max_examples=35)
+@settings(max_examples=share(20))
 @given(
     seed=st.integers(0, 2**32),
     dialect=st.sampled_from(tuple(DIALECTS)),

@@ -51,7 +51,7 @@ def seconds(build: str, table: str, octets: bytes, chunk: int) -> float:
     return time.process_time() - begin
 
 
-@pytest.mark.parametrize("chunk", [1000, 2**30])
+@pytest.mark.parametrize("chunk", few([1000, 2**30], 1, "the same at once"))
 @pytest.mark.parametrize("shape", few(SHAPES, 5, "further shapes"))
 @pytest.mark.parametrize("table", COLUMNS)
 @pytest.mark.parametrize("build", BUILDS)

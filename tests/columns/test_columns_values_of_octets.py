@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.campaign import share
 from support.columns import BUILDS
 from support.peers import Peer, columns_of, damaged
 
@@ -158,7 +159,7 @@ def test_what_no_column_of_values_can_be_is_refused(options: dict[str, Any]) -> 
 
 @pytest.mark.skipif(len(BUILDS) < 2, reason="one build has nothing to be compared with")
 @pytest.mark.parametrize("table", TABLES)
-@settings(max_examples=50)
+@settings(max_examples=share(30))
 @given(seed=st.integers(0, 2**32), dialect=st.sampled_from(sorted(DIALECTS)))
 def test_both_builds_give_the_same_rows(table: str, seed: int, dialect: str) -> None:
     outcomes = []

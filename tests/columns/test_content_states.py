@@ -39,7 +39,7 @@ def test_a_content_without_its_method_is_reported_wherever_the_recording_was_sus
         (False, "UNEXPECTED_FRAME at 124"),
         (True, None),
     ]
-    for end in range(24, len(octets), 16):
+    for end in range(24, len(octets), 48):
         first = arrow.CaptureSession("messages", _impl=impl)
         found = list(first.read(io.BytesIO(octets), "a", end=end))
         second = arrow.CaptureSession(_impl=impl, state=first.suspend())

@@ -140,6 +140,30 @@ def test_every_message_has_a_row_that_says_what_became_of_it(build: str) -> None
     assert [row["redelivered"] for row in rows[5:8]] == [False, True, False]
 
 
+def test_a_channel_that_is_opened_again_has_no_confirms_until_they_are_asked_for(build: str) -> None:
+    talk = Recorded()
+    talk.confirm()
+    talk.publish()
+    talk.server(amqp.Basic.Ack(delivery_tag=1))
+    talk.client(amqp.Channel.Close(200, "bye", 0, 0))
+    talk.server(amqp.Channel.CloseOk())
+    talk.client(amqp.Channel.Open())
+    talk.server(amqp.Channel.OpenOk())
+    talk.publish()
+    assert shown(talk.rows(build), "delivery_tag", "outcome") == [(1, "confirmed"), (None, None)]
+
+
+@pytest.mark.parametrize("table", ["deliveries", "messages"])
+def test_a_content_that_the_recording_ends_within_is_counted_as_incomplete_once(
+    build: str, table: str
+) -> None:
+    talk = Recorded()
+    talk.send(SERVER, b"".join(message(deliver(1), bytes(100)))[:-50])
+    reader = arrow.read_capture(io.BytesIO(talk.capture()), table, _impl=build)
+    rows_of(reader)
+    assert reader.faults["INCOMPLETE"] == 1
+
+
 def test_the_messages_have_the_queues_of_the_deliveries(build: str) -> None:
     talk = _settled()
     found = shown(talk.rows(build, "messages"), "kind", "offset", "queue")

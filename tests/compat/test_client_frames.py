@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.tiers import few
 
 pytest.importorskip("aiormq")
 pytest.importorskip("amqpstorm")
@@ -113,7 +114,7 @@ def received(octets: bytes, size: int, end: bool) -> list[Any]:
     return asyncio.run(receive())
 
 
-@pytest.mark.parametrize("size", [1, 9, 4096, 1 << 20])
+@pytest.mark.parametrize("size", few([1, 1 << 20, 9, 4096], 2, "further sizes"))
 @pytest.mark.parametrize("edge", EDGES)
 def test_aiormq_receives_the_same_frames_and_ends_in_the_same_way(edge: str, size: int) -> None:
     octets = traffic(12, size) + EDGES[edge]
@@ -232,7 +233,7 @@ def read(octets: bytes, size: int) -> list[Any]:
     return [connection.frames, connection.reads, errors, rest, buffer]
 
 
-@pytest.mark.parametrize("size", [1, 9, 4096, 1 << 20])
+@pytest.mark.parametrize("size", few([1, 1 << 20, 9, 4096], 2, "further sizes"))
 @pytest.mark.parametrize("edge", EDGES)
 def test_amqpstorm_reads_the_same_frames_and_keeps_the_same_octets(edge: str, size: int) -> None:
     # A heartbeat that is cut before its last octet stalls the client for good.

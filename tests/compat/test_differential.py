@@ -14,7 +14,7 @@ from support.compat.engine import Pair, brief, pair, play
 from amqpcodec import IMPL, compat
 
 needs_compiled = pytest.mark.skipif(IMPL != "c", reason="the pure build replaces nothing")
-COUNT = 1500  # random comparisons for each peer; `make test-compat` makes more
+COUNT = 600  # random comparisons for each peer; `make test-compat` makes more
 
 
 @pytest.fixture(params=PEERS)

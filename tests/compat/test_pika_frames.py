@@ -18,7 +18,7 @@ from amqpcodec import compat
 pytest.importorskip("pika")
 pytestmark = pytest.mark.skipif("c" not in wanted(), reason="the pure build changes nothing")
 
-COUNT = 600
+COUNT = 240
 MESSAGE = {"content_type": "text/plain", "delivery_mode": 2, "headers": {"n": 1}}
 
 

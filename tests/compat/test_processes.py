@@ -126,7 +126,7 @@ def test_peers_may_be_replaced_and_put_back_while_others_work(peer: str) -> None
     for thread in threads:
         thread.start()
     try:
-        for _ in range(30):
+        for _ in range(12):
             with compat.installed(peer):
                 pickled(peer)
     finally:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.marks import replaces
 from support.poison import POISON, at, entry, header, properties, sized
+from support.tiers import few
 
 from amqpcodec import AmqpError, DecodeError, EncodeError, RawProperties, UnreadableTable, compat, rabbitmq
 from amqpcodec.compat.kombu import transport_options
@@ -84,7 +85,7 @@ def test_a_consumer_gets_the_message_once_and_the_next(client: str, name: str) -
 
 
 @leaves_tasks
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", few(TABLES, 5, "further tables"))
 def test_without_it_the_library_does_as_ever(client: str, name: str) -> None:
     with compat.installed(PEERS[client]):
         found, _ = consumed(client, TABLES[name], 1)

@@ -270,12 +270,13 @@ def test_leaving_is_no_error_where_the_peer_reads_what_waited(monkeypatch: pytes
     monkeypatch.setattr(stream, "GONE_SECONDS", TOO_LONG)
 
     async def talk() -> int:
-        loop, may_read = asyncio.get_running_loop(), asyncio.Event()
+        loop, may_read, has_read = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
         async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await may_read.wait()
             await reader.read(-1)
             writer.close()
+            has_read.set()
 
         async with await asyncio.start_server(slow, "127.0.0.1", 0) as server:
             made = AmqpStream(Connection("client", clock=loop.time), ClientLogin("guest", "guest"))
@@ -286,7 +287,7 @@ def test_leaving_is_no_error_where_the_peer_reads_what_waited(monkeypatch: pytes
             await asyncio.sleep(0)
             may_read.set()
             await leaving
-            await asyncio.sleep(0)  # the server goes on to the end of the stream
+            await has_read.wait()  # else the server's end is never closed, which a later test is blamed for
             return waiting
 
     assert asyncio.run(asyncio.wait_for(talk(), TOO_LONG)) > 0

@@ -27,7 +27,7 @@ from amqpcodec._kernel import lock_py
 # One step of three is interrupted, for the time it takes: of each kind of decoder and lock another one, since
 # most of their steps are the same. PyPy compiles nothing that is traced: there, it is one of eleven. Of the
 # first steps each is, since a long stride may pass over the few that leave a decoder locked.
-STRIDE = 11 if PYPY else stride(3)
+STRIDE = 11 if PYPY else stride(5)
 EACH = 40
 
 EMPTY_METHOD = b"\x01\0\x01\0\0\0\0\xce"

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.campaign import share
 from support.columns import BUILDS, Table, stream
 
 from amqpcodec import rabbitmq
@@ -127,7 +128,7 @@ PIECES = st.one_of(
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=share(8))
 @given(
     unit=st.lists(PIECES, min_size=1, max_size=6).map(b"".join).filter(len),
     lead=st.sampled_from([b"", HEARTBEAT, HEARTBEAT + head(3, 1, 9500)]),

@@ -68,7 +68,7 @@ def _unreadable(value: Any) -> list[UnreadableTable]:
 
 
 @settings(
-    max_examples=share(300), derandomize=not ASKED, deadline=None, database=None,
+    max_examples=share(150), derandomize=not ASKED, deadline=None, database=None,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 @given(ENTRIES, OPTIONS)

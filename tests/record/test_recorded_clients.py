@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from support.clients.over_tls import CLIENTS, LIBRARIES, MESSAGES
+from support.tiers import few
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("trustme")
@@ -116,7 +117,7 @@ def check(recorded: Path, clear: Path) -> None:
     assert found["totals"]["errors"] == found["totals"]["octets_missing"] == 0
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", few(CLIENTS, 3, "further clients"))
 async def test_a_recorded_client_has_the_counts_of_its_session_in_the_clear(
     client: str, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ import pytest
 from support import small
 from support.implementation import Implementation
 from support.subprocesses import python
+from support.tiers import few
 
 from amqpcodec.capture import CapturedFrame, Fault, read_frames
 from amqpcodec.stats.units import UNITS
@@ -29,7 +30,7 @@ SECOND = 1_000_000_000
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-@pytest.mark.parametrize("form", ["json", "txt"])
+@pytest.mark.parametrize("form", few(["json", "txt"], 1, "the same numbers as text"))
 def test_every_number_is_as_expected(
     impl: Implementation, name: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,9 +126,16 @@ async def said(broker: Broker, octets: bytes) -> bytes:
     ("octets", "text"),
     [
         (pack(">BHI", 1, 1, 1 << 31), b"type 1, all octets = <<>>: {frame_too_large,2147483648,131064}"),
+        (pack(">BHI", 1, 1, 16) + b"A" * 17, b'type 1, all octets = <<"AAAAAAAAAAAAAAAA">>'),
+        (pack(">BHI", 1, 1, 17) + b"A" * 18, b'type 1, first 16 octets = <<"AAAAAAAAAAAAAAAA">>'),
         (pack(">BHIHHB", 1, 1, 4, 20, 20, 0xCE), b"FRAME_ERROR - cannot decode <<>>"),
     ],
-    ids=["a frame that is too large and has not come", "flow without an argument"],
+    ids=[
+        "a frame that is too large and has not come",
+        "sixteen octets, which are shown as all",
+        "seventeen octets, which are cut",
+        "flow without an argument",
+    ],
 )
 async def test_what_is_looked_for_and_has_not_come_is_refused(
     broker: Broker, octets: bytes, text: bytes

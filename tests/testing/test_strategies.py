@@ -19,7 +19,7 @@ from amqpcodec import Message, amqp08, amqp09, rabbitmq
 from amqpcodec._protocol.index import DIALECTS
 from amqpcodec.testing import strategies
 
-few = settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+few = settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @pytest.fixture(params=of_dialects(DIALECTS))
