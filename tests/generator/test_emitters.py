@@ -1,4 +1,4 @@
-"""What the emitters refuse, and the names and settings of packages."""
+"""Refusals of the emitters, layouts, and the names and settings of packages."""
 
 from __future__ import annotations
 

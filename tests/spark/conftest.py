@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a session is for `make test-spark`, but for a few tests that `make test-all` runs.
+    """Leave what needs a session to `make test-spark`, but for a few tests that `make test-all` runs.
 
     What an older PySpark cannot do is skipped there.
     """

@@ -1,4 +1,4 @@
-"""What goes by slots that the compiled build overwrites: calls of classes, attributes, decoding, encoding.
+"""Outcomes that go by slots that the compiled build overwrites: calls, attributes, decoding, encoding.
 
 Run as a script, it prints the outcomes of the compiled build.
 """
