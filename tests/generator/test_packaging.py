@@ -160,6 +160,9 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in (tree / "src").rglob("*.p[xy][dx]"):
         if path.stem not in kept:
             path.unlink()
+    for path in (tree / "src" / "amqpcodec" / "_generated").glob("*_py.py"):
+        # Not known as generated, so no types follow from it, and it is not compiled.
+        path.write_text(path.read_text(encoding="utf-8").partition("\n")[2], encoding="utf-8")
     assert build(tree, "auto", fast_compiler(tree, "*probe*")).returncode == 0
     assert len(list((tree / "build").rglob("*_c.c"))) == 3
     return tree
