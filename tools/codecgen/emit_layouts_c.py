@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from codecgen.code import NO_BREAK, Code, string
-from codecgen.layout import BITS_PER_OCTET
-from codecgen.layouts import Layout
+from codecgen.layouts import Layout, bits_from
 
 _KINDS = {"longstr": "OCTETS", "timestamp": "TIME"}  # where the name of the kind is not that of the wire type
 _WIDTH = 120  # of lines of Cython
@@ -117,21 +116,13 @@ def _calls(layout: Layout, verb: str) -> Iterator[str]:
     place = 0
     while place < len(layout.types):
         each = layout.types[place]
-        bits = _bits_from(layout.types, place)
+        bits = bits_from(layout.types, place)
         if bits:
             yield f"{verb}_bits({of}, {place}, {bits})"
         else:
             name = f"{verb}{'_if' if layout.optional else ''}{'' if layout.usual else '_by_call'}"
             yield f"{name}({by}, {of}, {_kind(each)}, {place})"
         place += bits or 1
-
-
-def _bits_from(types: tuple[str, ...], place: int) -> int:
-    """Return how many bits share the octet that begins with the type at a place; 0 where that is no bit."""
-    count = 0
-    while count < BITS_PER_OCTET and place + count < len(types) and types[place + count] == "bit":
-        count += 1
-    return count
 
 
 def _mask(fields: int) -> int:

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from struct import calcsize
 
 from codecgen.code import Code, string
-from codecgen.layout import BITS_PER_OCTET
-from codecgen.layouts import Layout
+from codecgen.layouts import Layout, bits_from
 from codecgen.wire_types import WIRE_TYPES
 
 _IMPORTS = """\
@@ -104,9 +103,7 @@ def _runs(types: tuple[str, ...]) -> Iterator[tuple[Run, Place | None]]:
     run: Run = []
     place = 0
     while place < len(types):
-        bits = 0
-        while bits < BITS_PER_OCTET and place + bits < len(types) and types[place + bits] == "bit":
-            bits += 1
+        bits = bits_from(types, place)
         if bits or WIRE_TYPES[types[place]].struct:
             run.append((place, bits))
         else:

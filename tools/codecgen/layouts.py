@@ -15,6 +15,7 @@ from codecgen.wire_types import WIRE_TYPES
 
 # What traffic is made of. In the compiled build the routines of these contain the code of their values.
 _USUAL = ("basic.ack", "basic.deliver", "basic.get-ok", "basic.publish", "basic.return", "basic properties")
+_BITS_PER_OCTET = 8
 _FIELDS_MOST = 32
 _FLAGS_MOST = 15  # in one word
 
@@ -62,6 +63,16 @@ def layout_name(optional: bool, types: Iterable[str]) -> str:
     """Return the name of a layout; that of no arguments is `none`."""
     letters = "".join(WIRE_TYPES[each].letter for each in types)
     return f"f_{letters}" if optional else letters or "none"
+
+
+def bits_from(types: tuple[str, ...], place: int) -> int:
+    """Return how many bits share the octet from a place on; 0 for no bit (0-9-1 section 4.2.5.2)."""
+    count = 0
+    for name in types[place : place + _BITS_PER_OCTET]:
+        if name != "bit":
+            break
+        count += 1
+    return count
 
 
 def _records(dialect: Dialect) -> Iterator[tuple[bool, str, tuple[Field, ...]]]:
