@@ -37,6 +37,8 @@ $(DEMO)/bin/amqpcodec:
 
 # When the set-up began, which is said apart from the tests.
 test test-all: export AMQPCODEC_TESTS_BEGAN := $(shell date +%s)
+# Tests that draw or cut try more of the same there: tests/support/campaign.py.
+test-all: export AMQPCODEC_TESTS_IN_FULL := 1
 
 # The first tier of tests, on both builds: what a change needs. In several processes, each of which takes files of tests in turns
 # (tests/support/distribution.py). WORKERS=0 makes it one; a plain `pytest PATH` is one as well, which is quicker for a few tests.

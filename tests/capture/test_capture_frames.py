@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support import make_capture as make
+from support.campaign import in_full
 
 from amqpcodec import amqp08, rabbitmq
 from amqpcodec.capture import (
@@ -280,7 +281,7 @@ def test_a_frame_larger_than_usual_is_read() -> None:
 
 def test_hostile_streams_end_in_bounded_time() -> None:
     rng = random.Random(9)
-    heads = b"".join(struct.pack("!BHI", 3, 1, rng.randrange(131064)) for _ in range(16_000))
+    heads = b"".join(struct.pack("!BHI", 3, 1, rng.randrange(131064)) for _ in range(in_full(40_000, 16_000)))
     for octets in (heads, b"\x01" * 120_000, b"\x03\0\x01\0\0" * 24_000, b"\x08\0\0\0\0\0\0\xce" * 8_000):
         for front in (b"", rabbitmq.protocol_header()):
             assert _raw(front + octets)

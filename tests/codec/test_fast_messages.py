@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from support.campaign import share
+from support.campaign import in_full, share
 from support.implementation import Implementation
 from support.make_capture import split
 from support.outcomes import describe, describe_error
@@ -120,7 +120,7 @@ def assert_same(amqp: ModuleType, octets: bytes, options: dict[str, Any], cut: i
 
 @pytest.mark.parametrize("options", few(OPTIONS.values(), 6, "further options"), ids=OPTIONS)
 def test_messages_cut_anywhere_are_the_same(amqp: ModuleType, options: dict[str, Any]) -> None:
-    octets = b"".join(frames_of(amqp)[:9])
+    octets = b"".join(frames_of(amqp)[: in_full(12, 9)])
     for cut in range(len(octets) + 1):
         assert_same(amqp, octets, options, cut)
         assert_same(amqp, octets[:cut], options)
@@ -130,7 +130,7 @@ def test_messages_cut_anywhere_are_the_same(amqp: ModuleType, options: dict[str,
 def test_damaged_messages_are_refused_as_ever(amqp: ModuleType, options: dict[str, Any]) -> None:
     octets = b"".join(frames_of(amqp)[:6])
     for place in range(len(octets)):
-        for change in (1, 64):
+        for change in (1, 64, 3, 255)[: in_full(4, 2)]:
             damaged = octets[:place] + bytes([octets[place] ^ change]) + octets[place + 1 :]
             assert_same(amqp, damaged, options)
 

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.campaign import in_full
 from support.outcomes import describe, drain, octet_by_octet
 
 from amqpcodec import DecodeError, EncodeError, Limits
@@ -78,7 +79,7 @@ class TestWhole:
         head = codec.encode_method(1, codec.Basic.Publish())
         head += codec.encode_header(1, codec.BasicProperties(), 1)
         assert list(decoder.feed(head)) == []
-        empty = codec.encode_body(1, b"") * 5_000
+        empty = codec.encode_body(1, b"") * in_full(10_000, 5_000)
         tracemalloc = pytest.importorskip("tracemalloc")  # PyPy has none
         tracemalloc.start()
         try:

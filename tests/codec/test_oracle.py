@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import oracle, strategies, vectors
+from support.campaign import in_full
 from support.failures import Failures
 from support.implementation import Implementation, method_class, properties_class, wanted
 from support.oracle import CLASSES, CONTENTS, PROFILES
@@ -113,7 +114,7 @@ def test_properties_of_any_values_go_and_come_back(dialect: str, class_name: str
 def test_tables_of_any_values_go_and_come_back(dialect: str, profile: str) -> None:
     judge = oracle.Oracle(dialect, profile)
 
-    @few(30)
+    @few(in_full(60, 30))
     @given(strategies.tables(dialect, profile))
     def check(entries: list[Any]) -> None:
         octets = judge.table(entries)

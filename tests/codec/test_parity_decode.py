@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support import vectors
-from support.campaign import share
+from support.campaign import in_full, share
 from support.failures import Failures
 from support.implementation import Implementation
 from support.outcomes import FATAL, decoding, octet_by_octet
@@ -25,8 +25,9 @@ def frames_of(dialect: str) -> list[bytes]:
 
 
 def lengths(most: int) -> Iterator[int]:
-    """Where to cut: each of the first thirty places, behind that every 23rd, and the last eight."""
-    return (size for size in range(most) if size < 30 or size % 23 == 0 or size >= most - 8)
+    """Return where to cut: each of the first places, some of those after them, and the last eight."""
+    dense, apart = in_full(50, 30), in_full(11, 23)
+    return (size for size in range(most) if size < dense or size % apart == 0 or size >= most - 8)
 
 
 def resized(frame: bytes, size: int) -> bytes:

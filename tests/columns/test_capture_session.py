@@ -17,6 +17,7 @@ import pytest
 from support import make_capture as make
 from support import make_chaos as chaos
 from support import stored_states
+from support.campaign import in_full
 from support.columns import BUILDS
 from support.parts import Rows, disturbed, rows_of, size_of
 from support.tiers import few
@@ -129,7 +130,7 @@ class TestCuts:
     @pytest.mark.parametrize("table", TABLES)
     @pytest.mark.parametrize("seed", few(range(2), 1, "further seeds"))
     def test_every_packet(self, seed: int, table: str, turns: tuple[str, ...]) -> None:
-        packets = disturbed(seed)[:40]
+        packets = disturbed(seed)[: in_full(70, 40)]
         octets = make.pcap(packets)
         ends = [24]
         for packet in packets:

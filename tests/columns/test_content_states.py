@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support import make_capture as make
+from support.campaign import in_full
 from support.columns import BUILDS
 from support.troubled import Talk
 
@@ -39,7 +40,7 @@ def test_a_content_without_its_method_is_reported_wherever_the_recording_was_sus
         (False, "UNEXPECTED_FRAME at 124"),
         (True, None),
     ]
-    for end in range(24, len(octets), 48):
+    for end in range(24, len(octets), in_full(16, 48)):
         first = arrow.CaptureSession("messages", _impl=impl)
         found = list(first.read(io.BytesIO(octets), "a", end=end))
         second = arrow.CaptureSession(_impl=impl, state=first.suspend())

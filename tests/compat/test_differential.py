@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.campaign import in_full
 from support.compat.compare import PEERS, edge_mismatches, given_mismatches, random_mismatches, unexpected
 from support.compat.differences import DIFFERENCES, Difference
 from support.compat.engine import Pair, brief, pair, play
@@ -14,7 +15,7 @@ from support.compat.engine import Pair, brief, pair, play
 from amqpcodec import IMPL, compat
 
 needs_compiled = pytest.mark.skipif(IMPL != "c", reason="the pure build replaces nothing")
-COUNT = 600  # random comparisons for each peer; `make test-compat` makes more
+COUNT = in_full(1500, 600)  # random comparisons for each peer; `make test-compat` makes more
 
 
 @pytest.fixture(params=PEERS)

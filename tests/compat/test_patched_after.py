@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any
 
 import pytest
+from support.campaign import in_full
 from support.compat.traffic import TRAFFIC, names_in
 from support.compat.uses import (
     amqp_reads,
@@ -111,7 +112,7 @@ def test_a_patch_over_ours_is_called_until_it_is_undone_and_nothing_of_ours_stay
     with compat.installed(path.partition(".")[0], loops=True):
         pass  # all modules are imported
     before = names_of(path.partition(".")[0])
-    for order in ORDERS if path in ALL_ORDERS else ORDERS[len(path) % 10 :: 10]:
+    for order in ORDERS if path in ALL_ORDERS else ORDERS[len(path) % in_full(5, 10) :: in_full(5, 10)]:
         play = Play(path)
         try:
             patched = False

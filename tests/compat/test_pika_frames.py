@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from support.campaign import in_full
 from support.compat import inputs
 from support.compat.engine import Copy, Pair, pair, play
 from support.compat.pika_offline import consumer, delivery, offline
@@ -18,7 +19,7 @@ from amqpcodec import compat
 pytest.importorskip("pika")
 pytestmark = pytest.mark.skipif("c" not in wanted(), reason="the pure build changes nothing")
 
-COUNT = 240
+COUNT = in_full(600, 240)
 MESSAGE = {"content_type": "text/plain", "delivery_mode": 2, "headers": {"n": 1}}
 
 
@@ -123,7 +124,7 @@ def consumed(peer: Copy, random: Random) -> tuple[Any, ...]:
 
 def test_consumers_get_the_same_messages_and_nothing_falls_back(both: Pair) -> None:
     before = fallbacks()
-    for number in range(12):
+    for number in range(in_full(30, 12)):
         mismatch = both.compare("consumed", consumed, f"consumed/{number}")
         assert mismatch is None, f"\n{mismatch}"
     assert fallbacks() == before

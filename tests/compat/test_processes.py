@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.campaign import in_full
 from support.marks import replaces
 
 from amqpcodec import compat
@@ -126,7 +127,7 @@ def test_peers_may_be_replaced_and_put_back_while_others_work(peer: str) -> None
     for thread in threads:
         thread.start()
     try:
-        for _ in range(12):
+        for _ in range(in_full(30, 12)):
             with compat.installed(peer):
                 pickled(peer)
     finally:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.campaign import in_full
 from support.implementation import Implementation
 from support.interpreter import counts_blocks
 
@@ -18,7 +19,7 @@ import report  # noqa: E402
 import soak  # noqa: E402
 
 SANITIZED = "AMQPCODEC_SANITIZED" in os.environ
-FRAMES = {"c": 50_000, "py": 10_000}
+FRAMES = {"c": in_full(100_000, 50_000), "py": in_full(20_000, 10_000)}
 linux = pytest.mark.skipif(
     not Path("/proc/self/statm").exists(), reason="reads the size of the process from /proc"
 )

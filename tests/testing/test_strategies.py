@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.campaign import in_full
 from support.implementation import Implementation
 from support.outcomes import describe, drain
 from support.tiers import of_dialects
@@ -19,7 +20,9 @@ from amqpcodec import Message, amqp08, amqp09, rabbitmq
 from amqpcodec._protocol.index import DIALECTS
 from amqpcodec.testing import strategies
 
-few = settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+few = settings(
+    max_examples=in_full(15, 10), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 
 
 @pytest.fixture(params=of_dialects(DIALECTS))
