@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all spec test-compat test-broker-suites test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pythons test-surroundings test-pypy test-freethreaded freethreaded-suite test-debug test-slots test-dist lint types coverage mutants docs build clean
+.PHONY: help demo test test-all spec test-compat test-broker-suites test-compat-releases compat-learn test-clients test-broker interop test-spark spark-equality test-spark-versions test-pythons test-surroundings test-pypy test-freethreaded freethreaded-suite test-debug test-slots test-dist lint types coverage mutants docs build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -48,7 +48,7 @@ test: build
 	@$(PYTHON) -m pytest $(PARALLEL)
 
 # Both tiers of tests: also what installs, compiles, starts a Java or a RabbitMQ, or takes long (tests/README.md says which test is where).
-BOTH_TIERS := -m 'not spark and not broker and not fetches and not releases'
+BOTH_TIERS := -m 'not spark and not broker and not fetches and not releases and not interop'
 test-all: build
 	@echo "Running both tiers of tests on both builds, in $(WORKERS) processes"
 	@$(PYTHON) -m pytest $(BOTH_TIERS) $(PARALLEL)
@@ -170,6 +170,10 @@ test-clients: build
 BROKER_MESSAGES ?= 100000
 test-broker: build
 	AMQPCODEC_BROKER_MESSAGES=$(BROKER_MESSAGES) $(PYTHON) -m pytest tests/examples tests/record tests/aio/test_client_rabbitmq.py -m "broker or not broker"
+
+# Brokers and clients that others wrote, in every dialect. Prints the tables of docs/interoperability.md; it fails where that page has others.
+interop: build
+	PYTHONPATH=tests:tools $(PYTHON) -m interop
 
 # Style, types, and whether the generated files are those of the specifications.
 lint: types

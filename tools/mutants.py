@@ -30,7 +30,7 @@ NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", 
 NOT_RECORDED = [f"--ignore=tests/{name}" for name in ("clients", "examples", "generator", "suites", "wasm")]
 HOMES = {"_kernel": "codec", "_columns": "columns", "arrow": "columns", "replay": "record", "run": "compat"}
 PYTEST = ("pytest", "-q", "-p", "no:cacheprovider")
-BOTH_TIERS = ("-m", "not spark and not broker and not fetches and not releases")
+BOTH_TIERS = ("-m", "not spark and not broker and not fetches and not releases and not interop")
 TIERS = {"killed": (), "second-tier": ("-m", "slow")}  # what a test of each says of a mutant
 PASSED, NONE_RUN = 0, 5  # what pytest ends with
 SETTINGS = "[run]\ncore = ctrace\ndynamic_context = test_function\nrelative_files = true\nsource = src\n"

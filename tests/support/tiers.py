@@ -34,7 +34,7 @@ LONG = {
 }
 
 # Marks of tests that `make test` leaves out.
-LEFT_OUT = ("slow", "spark", "broker", "fetches", "releases")
+LEFT_OUT = ("slow", "spark", "broker", "fetches", "releases", "interop")
 
 # The dialects of the first tier: the one that is used, and the one that differs most from it.
 DIALECTS = ("rabbitmq-0-9-1", "amqp-0-9")

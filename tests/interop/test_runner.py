@@ -1,0 +1,109 @@
+"""The runner of Broker-J: it says what is missing, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import brokerj
+import pytest
+
+RUNNER = brokerj.__file__
+
+
+def run(*command: str, path: str) -> subprocess.CompletedProcess[str]:
+    """The runner, finding programs in one folder alone."""
+    return subprocess.run(
+        [sys.executable, RUNNER, *command],
+        env={"PATH": path},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_missing_java_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
+    done = run("true", path=str(tmp_path))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "java is not installed (Debian: apt-get install default-jre-headless)\n"
+
+
+def test_a_missing_maven_is_named_once_something_is_to_be_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brokerj, "CACHE", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        brokerj.NoBrokerError, match=r"^mvn is not installed \(Debian: apt-get install maven\)$"
+    ):
+        brokerj.libraries("some", "")
+    (tmp_path / "some").mkdir()
+    assert brokerj.libraries("some", "") == tmp_path / "some"
+
+
+def test_a_java_that_ends_at_once_is_quoted_and_its_folder_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho too old >&2; exit 3\n", encoding="utf-8")
+    java.chmod(0o755)
+    monkeypatch.setattr(brokerj.tempfile, "tempdir", str(tmp_path / "kept"))
+    (tmp_path / "kept").mkdir()
+    broker = brokerj.BrokerJ(str(java), tmp_path)
+    with pytest.raises(RuntimeError, match=r"^Broker-J does not start:\n(too old\n)?$"):
+        broker.wait()
+    broker.stop()
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+PROGRAM = """\
+import brokerj, sys, time
+broker = brokerj.BrokerJ(*sys.argv[1:])
+broker.wait()
+print(broker.process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def session(number: int) -> list[int]:
+    """The processes of a session that are not gone."""
+    found = []
+    for each in Path("/proc").iterdir():
+        with suppress(ProcessLookupError):
+            if each.name.isdigit() and os.getsid(int(each.name)) == number:
+                found.append(int(each.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="a system with /proc is needed")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_over_once_a_runner_was_killed(how: signal.Signals, tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho BRK-1004; exec sleep 600\n", encoding="utf-8")
+    java.chmod(0o755)
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(java), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(Path(RUNNER).parent), "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        try:
+            assert process.stdout is not None
+            number = int(process.stdout.readline())
+            (folder,) = tmp_path.glob("amqpcodec-brokerj-*")
+            assert len(session(number)) >= 3  # the guard, its watch, and the broker
+            process.send_signal(how)
+            process.wait(20)
+            deadline = time.monotonic() + 20
+            while (session(number) or folder.exists()) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert (session(number), folder.exists()) == ([], False)
+        finally:
+            process.kill()
