@@ -42,7 +42,11 @@ ARTIFACT = """
     <dependency>
       <groupId>org.apache.qpid</groupId><artifactId>qpid-broker-{name}</artifactId><version>{version}</version>
     </dependency>"""
-PACKAGES = {"java": "default-jre-headless", "mvn": "maven"}  # of Debian
+# Of Debian.
+PACKAGES = {
+    "cargo": "cargo", "go": "golang-go", "java": "default-jdk-headless", "mvn": "maven", "node": "nodejs",
+    "npm": "npm",
+}  # fmt: skip
 MODEL = "9.1"  # of the settings
 READY = "BRK-1004"  # what it prints once its virtual host takes connections
 # Ends the broker, and removes its folder, once no one holds the other end of the standard input: neither does
@@ -61,8 +65,8 @@ START_SECONDS = 120  # on a machine that is busy with other things
 STOP_SECONDS = 20
 
 
-class NoBrokerError(Exception):
-    """No Broker-J can be started; the text says what is missing."""
+class NotInstalledError(Exception):
+    """A program is missing; the text says which, and how to get it."""
 
 
 class BrokerJ:
@@ -139,11 +143,11 @@ def started() -> Iterator[BrokerJ]:
     """Give a broker that runs as long as the context.
 
     Raises:
-        NoBrokerError: a program is missing.
+        NotInstalledError: a program is missing.
         RuntimeError: the broker cannot be fetched, or does not start.
     """
-    java = _program("java")
-    _program("sh")
+    java = program("java")
+    program("sh")
     broker = BrokerJ(java, libraries(f"brokerj-{VERSION}", _pom()))
     try:
         broker.wait()
@@ -160,13 +164,13 @@ def libraries(name: str, pom: str) -> Path:
         pom: the project.
 
     Raises:
-        NoBrokerError: Maven is missing.
+        NotInstalledError: Maven is missing.
         RuntimeError: Maven cannot fetch them; with the end of what it printed.
     """
     folder = CACHE / name
     if folder.exists():
         return folder
-    maven = _program("mvn")
+    maven = program("mvn")
     CACHE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as made:
         Path(made, "pom.xml").write_text(pom, encoding="utf-8")
@@ -218,11 +222,19 @@ def _settings(port: int, anonymous_port: int) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
+    """Return the path of a program.
+
+    Args:
+        name: of it.
+
+    Raises:
+        NotInstalledError: it is missing; with the way to get it.
+    """
     found = shutil.which(name)
     if found is None:
         hint = f" (Debian: apt-get install {PACKAGES[name]})" if name in PACKAGES else ""
-        raise NoBrokerError(f"{name} is not installed{hint}")
+        raise NotInstalledError(f"{name} is not installed{hint}")
     return found
 
 
@@ -244,7 +256,7 @@ def main(command: Sequence[str]) -> int:
         with started() as broker:
             urls = {"BROKERJ_URL": broker.url, "BROKERJ_ANONYMOUS_URL": broker.anonymous_url}
             return subprocess.run(command, env={**os.environ, **urls}, check=False).returncode
-    except (NoBrokerError, RuntimeError) as error:
+    except (NotInstalledError, RuntimeError) as error:
         sys.exit(str(error))
 
 

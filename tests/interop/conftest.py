@@ -16,7 +16,7 @@ from amqpcodec.record import Recorder
 
 from .talk import Talk
 
-PROGRAMS = {"broker"}  # fixtures that need them
+PROGRAMS = {"broker", "program", "jms"}  # fixtures that need them
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,7 +32,7 @@ def broker() -> Iterator[brokerj.BrokerJ]:
     try:
         with brokerj.started() as started:
             yield started
-    except brokerj.NoBrokerError as reason:
+    except brokerj.NotInstalledError as reason:
         pytest.skip(str(reason))
 
 

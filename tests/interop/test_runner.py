@@ -31,7 +31,7 @@ def run(*command: str, path: str) -> subprocess.CompletedProcess[str]:
 def test_a_missing_java_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
     done = run("true", path=str(tmp_path))
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "java is not installed (Debian: apt-get install default-jre-headless)\n"
+    assert done.stderr == "java is not installed (Debian: apt-get install default-jdk-headless)\n"
 
 
 def test_a_missing_maven_is_named_once_something_is_to_be_fetched(
@@ -40,7 +40,7 @@ def test_a_missing_maven_is_named_once_something_is_to_be_fetched(
     monkeypatch.setattr(brokerj, "CACHE", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(
-        brokerj.NoBrokerError, match=r"^mvn is not installed \(Debian: apt-get install maven\)$"
+        brokerj.NotInstalledError, match=r"^mvn is not installed \(Debian: apt-get install maven\)$"
     ):
         brokerj.libraries("some", "")
     (tmp_path / "some").mkdir()
