@@ -14,10 +14,11 @@ DEFAULT = "rabbitmq-0-9-1"
 HEADER_PREFIX = b"AMQP"
 HEADER_SIZE = 8
 NEGOTIATING = frozenset(("connection.start", "connection.tune-ok"))  # they say how to read what follows
-# In this order: today's brokers first. Only its name selects qpid-0-8, which has the header of amqp-0-8.
+# In this order: today's brokers first. No header selects qpid-0-8, which has that of amqp-0-8.
 _ORDER = (DEFAULT, "amqp-0-8", "amqp-0-9", "amqp-0-9-1")
 _START_VERSIONS = {(8, 0): "amqp-0-8", (0, 8): "amqp-0-8"}
 _RABBITMQ = "RabbitMQ"  # the product, as the broker says in connection.start
+_QPID = "qpid"  # part of it, in small letters
 TLS = (
     "it looks like TLS, which hides the frames: record where the octets are not encrypted, or decrypt the "
     "capture first (docs/capture.md, TLS)"
@@ -83,10 +84,14 @@ def for_start(start: Any, assumed: Spoken) -> Spoken:
 
     RabbitMQ accepts clients that greet with 0-9, and answers them in 0-9-1. It answers clients that greet
     with 0-8 in 0-8, but with methods of its own: queue.unbind, basic.recover 110. (`rabbit_reader`,
-    `rabbit_framing_amqp_0_8` of RabbitMQ 3.10.)
+    `rabbit_framing_amqp_0_8` of RabbitMQ 3.10.) Brokers of Qpid speak their own 0-8, and take its further
+    methods in 0-9 and 0-9-1 as well: exchange.bound. (Broker-J 10.1.)
     """
     dialect = _START_VERSIONS.get((start.version_major, start.version_minor))
-    if start.server_properties.get("product") != _RABBITMQ:
+    product = start.server_properties.get("product")
+    if isinstance(product, str) and _QPID in product.lower():
+        return Spoken("qpid-0-8") if dialect == "amqp-0-8" else Spoken(assumed.dialect, "qpid-0-8")
+    if product != _RABBITMQ:
         return assumed if dialect in (None, assumed.dialect) else Spoken(dialect)
     if (dialect or assumed.dialect) == "amqp-0-8":
         return Spoken("amqp-0-8", DEFAULT)
