@@ -69,7 +69,7 @@ def talk(
 def check(path: Path, talk: Talk) -> None:
     """A capture has the frames of a connection, and nothing that cannot be read but what was made so."""
     found: tuple[list[bytes], list[bytes]] = ([], [])
-    for item in read_frames(path, dialect=talk.amqp.DIALECT.name):
+    for item in read_frames(path):
         if isinstance(item, Fault):
             assert talk.damaged, item
         else:

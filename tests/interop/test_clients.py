@@ -85,10 +85,5 @@ def check(path: Path) -> None:
     assert largest == 1 << 20
 
 
-def test_a_client_sees_the_same_at_a_rabbitmq(
-    program: tuple[Program, list[str]], rabbitmq: str, record_property: Callable[[str, object], None]
-) -> None:
-    record_property("peer", program[0].name)
-    record_property("dialect", "rabbitmq-0-9-1")
-    record_property("role", "not there: RabbitMQ")
+def test_a_client_sees_the_same_at_a_rabbitmq(program: tuple[Program, list[str]], rabbitmq: str) -> None:
     assert said(program[1], f"{rabbitmq}%2F", "interop") == SEEN

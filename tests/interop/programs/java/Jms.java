@@ -1,4 +1,4 @@
-// A client of JMS by Qpid's client of 0-8, 0-9 and 0-9-1: port, name of the queue. The version is qpid.amqp.version.
+// A client of JMS by Qpid's client of 0-8, 0-9 and 0-9-1: port, destination. The version is qpid.amqp.version.
 import java.util.Arrays;
 import java.util.Random;
 import javax.jms.*;
@@ -12,7 +12,7 @@ public class Jms {
         Connection connection = new AMQConnectionFactory("amqp://guest:guest@interop/default?" + broker).createConnection();
         connection.start();
         Session session = connection.createSession(false, Session.CLIENT_ACKNOWLEDGE);
-        Queue queue = session.createQueue("BURL:direct://amq.direct//" + arguments[1]);
+        Queue queue = session.createQueue(arguments[1]);
         MessageConsumer consumer = session.createConsumer(queue);
         MessageProducer producer = session.createProducer(queue);
         for (int number = 0; number < MESSAGES; number++) {
