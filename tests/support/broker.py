@@ -1,7 +1,9 @@
 """A RabbitMQ node for tests: on the loopback interface, in a folder of its own, gone afterwards.
 
-``AMQP_URL`` in the environment names a broker to use instead. As a command it runs another one beside a node:
-``python tests/support/broker.py command arguments...`` with ``AMQP_URL`` set.
+``AMQP_URL`` in the environment names a broker to use instead. ``AMQPCODEC_BROKER`` names a version of RabbitMQ that
+``tools/rabbitmq.sh`` has installed under ``build``, such as ``4.3``; without it, that of the machine is taken. As a
+command it runs another one beside a node: ``python tests/support/broker.py command arguments...`` with ``AMQP_URL``
+set.
 """
 
 from __future__ import annotations
@@ -170,6 +172,11 @@ class Node:
 
 
 def _script() -> Path:
+    if version := os.environ.get("AMQPCODEC_BROKER"):
+        folder = Path(__file__).resolve().parents[2] / "build" / f"rabbitmq-{version}"
+        if not os.access(folder / "bin" / "rabbitmq-server", os.X_OK):
+            raise NoBrokerError(f"RabbitMQ {version} is not installed: tools/rabbitmq.sh {version} {folder}")
+        return folder / "bin" / "rabbitmq-server"
     for folder in map(Path, FOLDERS):
         if os.access(folder / "rabbitmq-server", os.X_OK):
             return folder / "rabbitmq-server"
