@@ -21,6 +21,8 @@ from amqpcodec.aio import AmqpStream, connect
 from amqpcodec.connection import ChannelClosed, ConnectionClosed, MessageReceived, MethodReceived, Settled
 from amqpcodec.errors import DecodeError, LocalProtocolError
 
+VERSIONS = ("3.10", "4.0", "4.3")
+FOLDER = Path(__file__).resolve().parents[1] / "data" / "broker"
 # What probes use, and what is cleaned away after each.
 QUEUES = ("q", "q1", "q2", "q3", "dead", "ab", "none")
 EXCHANGES = ("e", "e1", "e2", "e3", "ae", "dlx")
@@ -304,12 +306,16 @@ async def clean(url: str) -> None:
                 break
 
 
-def stored(path: Path) -> dict[str, list[str]]:
-    """Return the lines of each probe in a file that `record_answers.py` has written."""
+def stored(like: str) -> dict[str, list[str]]:
+    """Return the lines of each probe that a version has answered, in files of `record_answers.py`.
+
+    Each file has the probes to which a version answers in another way than the one before it.
+    """
     found: dict[str, list[str]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("== "):
-            lines = found[line[3:]] = []
-        elif not line.startswith("#"):
-            lines.append(line)
+    for version in VERSIONS[: VERSIONS.index(like) + 1]:
+        for line in (FOLDER / f"rabbitmq-{version}.txt").read_text(encoding="utf-8").splitlines():
+            if line.startswith("== "):
+                lines = found[line[3:]] = []
+            elif not line.startswith("#"):
+                lines.append(line)
     return found

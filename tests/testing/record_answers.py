@@ -1,6 +1,6 @@
-"""Prints what a RabbitMQ answers to all probes, for tests/data/broker.
+"""Prints what a RabbitMQ answers to the probes, for tests/data/broker: where the version before it answers otherwise.
 
-.venv/bin/python tests/testing/record_answers.py amqp://guest:guest@127.0.0.1:5672/
+.venv/bin/python tests/testing/record_answers.py amqp://guest:guest@127.0.0.1:5672/ 4.3
 """
 
 from __future__ import annotations
@@ -12,19 +12,22 @@ from declaring_probes import DECLARING
 from delivery_probes import DELIVERY
 from octet_probes import OCTETS
 from probes import PROBES
-from probing import QUIET_SECONDS, clean, probe
+from probing import QUIET_SECONDS, VERSIONS, clean, probe, stored
+from quorum_probes import QUORUMS
 
-ALL = DELIVERY | OCTETS | PROBES | DECLARING
+ALL = DELIVERY | OCTETS | PROBES | DECLARING | QUORUMS
 
 
-async def main(url: str) -> None:
+async def main(url: str, like: str) -> None:
     """Print a line for each answer, under the name of its probe."""
+    place = VERSIONS.index(like)
+    before = stored(VERSIONS[place - 1]) if place else {}
     for name, steps in ALL.items():
-        print("==", name)
-        for line in await probe(url, steps, QUIET_SECONDS):
-            print(line)
+        lines = await probe(url, steps, QUIET_SECONDS)
+        if lines != before.get(name):
+            print(f"== {name}", *lines, sep="\n")
         await clean(url)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(*sys.argv[1:]))

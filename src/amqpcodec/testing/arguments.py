@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..reply_errors import AmqpNotImplemented, AmqpPreconditionFailed
+from ..reply_errors import AmqpPreconditionFailed
+
+if TYPE_CHECKING:
+    from .versions import Version
 
 MOST_PRIORITY = 255
 NEVER = float("inf")
 OBJECT_OCTETS = 256  # of arguments, as many as count like another object
 OVERFLOWS = ("drop-head", "reject-publish", "reject-publish-dlx")
 LONGEST_MILLISECONDS = 10 * 365 * 24 * 60 * 60 * 1000
-OTHER_KINDS = ("quorum", "stream")  # that RabbitMQ has
-CLASSIC = "classic"
+CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
+KINDS = (CLASSIC, QUORUM, STREAM)
+STRATEGIES = ("at-most-once", "at-least-once")
+LEADERS = ("client-local", "balanced", "random", "least-leaders")
 MODES = ("default", "lazy")
-QUEUE_TYPE = "x-queue-type"
+QUEUE_TYPE, QUEUE_VERSION = "x-queue-type", "x-queue-version"
 DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-
-
-class NotInTestsError(AmqpNotImplemented):
-    """Refuses what RabbitMQ has and this broker lacks: the channel alone is closed, and a page lists it."""
-
-    closes = "channel"
+_AGE = re.compile(r"([0-9]+)([YMDhms])")
+UNITS = {"Y": 365 * 86400, "M": 30 * 86400, "D": 86400, "h": 3600, "m": 60, "s": 1}  # seconds
 
 
 class Settings:
@@ -44,6 +46,9 @@ class Settings:
     dead_letter_routing_key: str | None = None
     max_priority: int = 0
     single_active_consumer: bool = False
+    queue_type: str = CLASSIC
+    delivery_limit: Any = None
+    max_age: float = NEVER
 
 
 class _BadValueError(Exception):
@@ -130,8 +135,8 @@ def _priority(value: Any) -> int:
     return int(value)
 
 
-def _version(value: Any) -> int:
-    if _natural(value) not in (1, 2):
+def _version(known: tuple[int, ...], value: Any) -> int:
+    if _natural(value) not in known:
         raise _BadValueError(f"\"unsupported queue version '{value}'\"")
     return int(value)
 
@@ -161,41 +166,86 @@ def _boolean(value: Any) -> bool:
 
 
 def _queue_type(value: Any) -> str:
-    if _text(value) in OTHER_KINDS:
-        raise NotInTestsError(f"queues of type '{value}'")
-    if value != CLASSIC:
+    if _text(value) not in KINDS:
         raise _BadValueError(f"\"unsupported queue type '{value}'\"")
     return str(value)
 
 
-# Those that a classic queue has, with their checks. RabbitMQ checks and compares them in this order, but for
-# the type, which it checks first.
+def _strategy(value: Any) -> str:
+    if _text(value) not in STRATEGIES:
+        raise _BadValueError("invalid_dlx_strategy")
+    return str(value)
+
+
+def _leader(value: Any) -> str:
+    if _text(value) not in LEADERS:
+        raise _BadValueError("invalid_queue_locator_arg")
+    return str(value)
+
+
+def _group_size(value: Any) -> int:
+    if _natural(value) == 0:
+        raise _BadValueError("{value_zero,0}")
+    return int(value)
+
+
+def _age(value: Any) -> float:
+    found = _AGE.fullmatch(_text(value))
+    if found is None:
+        raise _BadValueError("invalid_max_age")
+    return int(found[1]) * UNITS[found[2]]
+
+
+# Those that RabbitMQ knows, with their checks. It checks them in this order, but for the type, which comes first.
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "x-expires": _lifetime,
     "x-message-ttl": _milliseconds,
     DEAD_LETTER_EXCHANGE: _text,
     DEAD_LETTER_KEY: _text,
+    "x-dead-letter-strategy": _strategy,
     "x-max-length": _natural,
     "x-max-length-bytes": _natural,
+    "x-max-in-memory-length": _natural,
+    "x-max-in-memory-bytes": _natural,
     "x-max-priority": _priority,
     "x-overflow": _overflow,
     "x-queue-mode": _mode,
-    "x-queue-version": _version,
+    QUEUE_VERSION: _natural,
     "x-single-active-consumer": _boolean,
     QUEUE_TYPE: _queue_type,
+    "x-quorum-initial-group-size": _group_size,
+    "x-max-age": _age,
+    "x-stream-max-segment-size-bytes": _natural,
+    "x-initial-cluster-size": _group_size,
+    "x-queue-leader-locator": _leader,
+    "x-delivery-limit": lambda value: value,
 }
-COMPARED = (*CHECKS, "x-queue-master-locator")
-# Those that queues of other types have.
-FOREIGN = frozenset({
-    "x-dead-letter-strategy", "x-delivery-limit", "x-initial-cluster-size", "x-max-age",
-    "x-max-in-memory-bytes", "x-max-in-memory-length", "x-queue-leader-locator",
-    "x-quorum-initial-group-size", "x-stream-max-segment-size-bytes",
-})  # fmt: skip
+# Those that queues of a type have; they are compared in this order.
+_OF_MESSAGES = (
+    "x-expires", "x-message-ttl", DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, "x-max-length", "x-max-length-bytes",
+)  # fmt: skip
+TAKEN: dict[str, tuple[str, ...]] = {
+    CLASSIC: (
+        *_OF_MESSAGES, "x-max-priority", "x-overflow", "x-queue-mode", QUEUE_VERSION,
+        "x-single-active-consumer", QUEUE_TYPE,
+    ),
+    QUORUM: (
+        *_OF_MESSAGES, "x-dead-letter-strategy", "x-max-in-memory-length", "x-max-in-memory-bytes",
+        "x-overflow", "x-single-active-consumer", QUEUE_TYPE, "x-quorum-initial-group-size",
+        "x-queue-leader-locator", "x-delivery-limit",
+    ),
+    STREAM: (
+        "x-max-length-bytes", QUEUE_TYPE, "x-max-age", "x-stream-max-segment-size-bytes",
+        "x-initial-cluster-size", "x-queue-leader-locator",
+    ),
+}  # fmt: skip
+PLACE = "x-queue-master-locator"  # which is compared alone
 CONSUMER_CHECKS: dict[str, Callable[[Any], Any]] = {
     "x-priority": _integer,
     "x-cancel-on-ha-failover": _boolean,
 }
-FOREIGN_TO_CONSUMERS = frozenset({"x-stream-offset"})
+OFFSET = "x-stream-offset"
+CONSUMER_TAKEN = {CLASSIC: (), QUORUM: (), STREAM: (OFFSET,)}
 
 
 def _checked(where: str, name: str, check: Callable[[Any], Any], value: Any) -> Any:
@@ -210,11 +260,10 @@ def _checked(where: str, name: str, check: Callable[[Any], Any], value: Any) -> 
         raise AmqpPreconditionFailed(f"invalid arg '{name}' for {where}: {bad}") from None
 
 
-def _refuse_foreign(where: str, arguments: dict[str, Any], foreign: frozenset[str]) -> None:
-    for name in arguments:
-        if name in foreign:
-            text = f"invalid arg '{name}' for {where} of queue type rabbit_classic_queue"
-            raise AmqpPreconditionFailed(text)
+def _refuse_foreign(where: str, names: Iterable[str], kind: str) -> None:
+    for name in names:
+        text = f"invalid arg '{name}' for {where} of queue type rabbit_{kind}_queue"
+        raise AmqpPreconditionFailed(text)
 
 
 def require_text(where: str, arguments: dict[str, Any], name: str) -> None:
@@ -228,32 +277,41 @@ def require_text(where: str, arguments: dict[str, Any], name: str) -> None:
         raise AmqpPreconditionFailed(text)
 
 
-def settings(where: str, arguments: dict[str, Any]) -> Settings:
+def settings(where: str, arguments: dict[str, Any], version: Version) -> Settings:
     """Return what arguments say.
 
     Args:
         where: the queue and its virtual host, as texts have them.
         arguments: of the declaration.
+        version: whose rules there are.
 
     Raises:
         AmqpPreconditionFailed: a value that an argument cannot have, or an argument of other types of queues.
-        NotInTestsError: a type of queue that this broker lacks.
     """
     require_text(where, arguments, DEAD_LETTER_EXCHANGE)
-    if QUEUE_TYPE in arguments:
-        _checked(where, QUEUE_TYPE, _queue_type, arguments[QUEUE_TYPE])
     found = Settings()
+    if QUEUE_TYPE in arguments:
+        found.queue_type = _checked(where, QUEUE_TYPE, _queue_type, arguments[QUEUE_TYPE])
     for name, check in CHECKS.items():
-        if name not in arguments:
+        if name not in arguments or name in version.unchecked:
             continue
+        if name == QUEUE_VERSION:
+            check = partial(_version, version.queue_versions)
         checked = _checked(where, name, check, arguments[name])
         if name == DEAD_LETTER_KEY and DEAD_LETTER_EXCHANGE not in arguments:
             raise AmqpPreconditionFailed(f"invalid arg '{name}' for {where}: routing_key_but_no_dlx_defined")
         attribute = name[2:].replace("-", "_")
         if hasattr(found, attribute):
             setattr(found, attribute, checked)
-    _refuse_foreign(where, arguments, FOREIGN)
+    taken = taken_by(found.queue_type, version)
+    foreign = (name for name in arguments if name in CHECKS and name not in taken)
+    _refuse_foreign(where, sorted(foreign) if version.sorts else foreign, found.queue_type)
     return found
+
+
+def taken_by(kind: str, version: Version) -> tuple[str, ...]:
+    """Return the arguments that queues of a type have, in the order in which they are compared."""
+    return (*TAKEN[kind], *version.classic_takes) if kind == CLASSIC else TAKEN[kind]
 
 
 def require_same(
@@ -289,16 +347,17 @@ def weight(arguments: dict[str, Any]) -> int:
     return 1 + len(repr(arguments)) // OBJECT_OCTETS
 
 
-def consumer_priority(where: str, arguments: dict[str, Any]) -> int:
-    """Return the priority that the arguments of a consumer give it.
+def consumer_priority(where: str, arguments: dict[str, Any], kind: str, version: Version) -> int:
+    """Return the priority that the arguments of a consumer give it, of a queue of a type.
 
     Raises:
         AmqpPreconditionFailed: a value that an argument cannot have, or an argument of other types of queues.
     """
     for name, check in CONSUMER_CHECKS.items():
-        if name in arguments:
+        if name in arguments and name not in version.unchecked:
             _checked(where, name, check, arguments[name])
-    _refuse_foreign(where, arguments, FOREIGN_TO_CONSUMERS)
+    foreign = OFFSET in arguments and OFFSET not in CONSUMER_TAKEN[kind]
+    _refuse_foreign(where, (OFFSET,) if foreign else (), kind)
     return int(arguments.get("x-priority", 0))
 
 
@@ -357,10 +416,13 @@ def comparable(value: Any) -> Any:
 
 
 __all__ = [
-    "COMPARED",
+    "CLASSIC",
     "MAY_BE_INFINITE",
     "NEVER",
-    "NotInTestsError",
+    "PLACE",
+    "QUEUE_TYPE",
+    "QUORUM",
+    "STREAM",
     "Settings",
     "comparable",
     "consumer_priority",
@@ -370,6 +432,7 @@ __all__ = [
     "require_text",
     "settings",
     "shown",
+    "taken_by",
     "term",
     "weight",
     "wire_type",

@@ -30,6 +30,7 @@ from .records import (
 from .replies import Replies
 from .session import Session
 from .threads import on_the_loop
+from .versions import Like, version_of
 from .wire import BrokerStream
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Broker:
         heartbeat, frame_max, channel_max: as the broker offers them.
         max_message_size: octets of the largest body; a larger one is refused with 406 once it has come.
         memory_limit: octets of messages beyond which publishers are blocked.
+        like: the version of RabbitMQ whose answers are given: ``"3.10"``, ``"4.0"`` or ``"4.3"``.
         kept: published messages that are kept to be looked at; older ones are counted alone.
         dialect: a name of `amqpcodec.DIALECTS` or a module; it has to have what RabbitMQ's has.
 
@@ -81,12 +83,14 @@ class Broker:
         max_message_size: int = 128 << 20,
         memory_limit: int = 256 << 20,
         kept: int = 10_000,
+        like: Like = "3.10",
         dialect: Any = "rabbitmq-0-9-1",
     ) -> None:
         if users is not None and not isinstance(users, Mapping):
             raise TypeError(f"users must be passwords by user name, not {type(users).__name__}")
         if isinstance(virtual_hosts, str):
             raise TypeError(f"virtual_hosts must be several names, as in [{virtual_hosts!r}]")
+        self.version = version_of(like)
         self.users = {"guest": "guest"} if users is None else dict(users)
         self.clock = Clock()
         self.errors: list[Exception] = []
@@ -122,7 +126,10 @@ class Broker:
         """Begin with nothing."""
         self.store = Store(self._memory_limit, MOST_OBJECTS, self._on_memory)
         self.replies = Replies()
-        self.hosts = {name: VirtualHost(name, self.clock, self.store, self.replies) for name in self._names}
+        self.hosts = {
+            name: VirtualHost(name, self.clock, self.store, self.replies, self.version)
+            for name in self._names
+        }
         self.history = History(self._kept)
         self.consumer_tags = count(1)
         self._connections = count(1)

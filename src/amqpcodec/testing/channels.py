@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import reply_errors as refused
 from .._protocol.codes import INTERNAL_ERROR
 from . import messages as states
 from .arguments import MAY_BE_INFINITE, is_finite
-from .messages import Entry, Message
+from .messages import Content, Entry, Message
 from .queues import Queue
 from .replies import REPLY_TO
 
 if TYPE_CHECKING:
     from .session import Session
 
-Settling = Callable[[Queue, Entry], object]
+Settling = Literal["acknowledge", "discard", "reject", "release", "requeue"]  # methods of a queue
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +43,9 @@ class Subscription:
         channel = self.channel
         if self.prefetch and self.held >= self.prefetch:
             return False
-        if channel.prefetch and channel.held_by_consumers >= channel.prefetch:  # without acks as well
+        if (
+            channel.prefetch and self.queue.heeds_channels and channel.held_by_consumers >= channel.prefetch
+        ):  # without acks as well
             return False
         return channel.session.takes_deliveries(self.queue)
 
@@ -64,7 +66,7 @@ class Subscription:
         method = session.amqp.Basic.Deliver(
             self.tag, tag, entry.redelivered, message.exchange, message.routing_key
         )
-        session.send(channel.number, method, message)
+        session.send(channel.number, method, self.queue.content(entry))
 
     def cancelled(self) -> None:
         """Take note that the queue is gone: the client is told, if it can be."""
@@ -114,7 +116,7 @@ class Channel:
         """Return the queue of a name, empty for the one declared last, if this connection may use it."""
         return self.host.queue(self.queue_name(name), self.session)
 
-    def send(self, method: Any, message: Message | None = None) -> None:
+    def send(self, method: Any, message: Message | Content | None = None) -> None:
         """Send a method behind the confirms that are due."""
         if self.taken:
             self.confirm_taken()
@@ -212,7 +214,7 @@ class Channel:
 
         Args:
             tags: delivery tags.
-            how: a method of `Queue`.
+            how: the name of a method of `Queue`.
         """
         if self.transaction is not None:
             self.transaction.append((tuple(tags), how))
@@ -230,7 +232,7 @@ class Channel:
             if entry.consumer is not None:
                 entry.consumer.held -= 1
                 self.held_by_consumers -= 1
-            how(entry.queue, entry)
+            getattr(entry.queue, how)(entry)
             touched[entry.queue] = None
         if self.prefetch:  # room for one queue is room for all that this channel consumes from
             touched.update(dict.fromkeys(consumer.queue for consumer in self.consumers.values()))
@@ -287,7 +289,7 @@ class Channel:
         self.consumers.clear()
         for queue, consumers in gone.items():
             queue.remove_consumers(consumers)
-        self.settle_now(list(self.held), Queue.requeue)  # others get it
+        self.settle_now(list(self.held), "requeue")  # others get it
         for queue in gone:
             queue.unused()
             queue.dispatch()
@@ -307,7 +309,7 @@ class Channel:
         else:
             entry.consumer = None
             self.held[tag] = entry
-        self.send(method, message)
+        self.send(method, queue.content(entry, fetched=True))
 
     def deliver_again(self) -> None:
         """Put the message that was delivered last into its queue again."""

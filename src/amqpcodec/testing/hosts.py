@@ -10,13 +10,25 @@ from itertools import count
 from typing import Any
 
 from .. import reply_errors as refused
-from .arguments import COMPARED, require_same, require_text, shown
+from .arguments import (
+    CLASSIC,
+    PLACE,
+    QUEUE_TYPE,
+    QUORUM,
+    require_same,
+    require_text,
+    settings,
+    shown,
+    taken_by,
+)
 from .clock import Clock
 from .deadletters import DeadLetters
 from .exchanges import ALTERNATE, TYPES, Binding, Exchange
 from .messages import Message
 from .queues import Queue
+from .quorum import QuorumQueue
 from .replies import REPLY_TO, Replies
+from .versions import Version
 
 DEFAULT = ""
 TRACE = "amq.rabbitmq.trace"
@@ -24,6 +36,7 @@ OWN = {
     "amq.direct": "direct", "amq.fanout": "fanout", "amq.topic": "topic", "amq.headers": "headers",
     "amq.match": "headers", TRACE: "topic",
 }  # fmt: skip
+KINDS: dict[str, type[Queue]] = {CLASSIC: Queue, QUORUM: QuorumQueue}
 LOCKED = (
     "cannot obtain exclusive access to locked {}. It could be originally declared on another connection "
     "or the exclusive property value does not match that of the original declaration."
@@ -71,10 +84,12 @@ class VirtualHost:
 
     Attributes:
         exchanges, queues: by name.
+        version: whose rules there are.
     """
 
-    def __init__(self, name: str, clock: Clock, store: Store, replies: Replies) -> None:
+    def __init__(self, name: str, clock: Clock, store: Store, replies: Replies, version: Version) -> None:
         self.name = name
+        self.version = version
         self.clock = clock
         self.store = store
         self.replies = replies
@@ -273,7 +288,9 @@ class VirtualHost:
         if name.startswith("amq."):
             raise refused.AmqpAccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
         name = name or f"amq.gen-{next(self._names)}"
-        queue = Queue(self, method, name, arguments, user if method.exclusive else None)
+        found = settings(self.where(name), arguments, self.version)
+        owner = user if method.exclusive else None
+        queue = KINDS[found.queue_type](self, method, name, arguments, found, owner)
         self.store.made(queue.size)
         self.queues[name] = queue
         queue.used()
@@ -285,7 +302,10 @@ class VirtualHost:
             raise refused.AmqpResourceLocked(LOCKED.format(where))
         durable = method.durable and not method.exclusive
         _require_facts(where, queue, {"durable": durable, "auto_delete": method.auto_delete})
-        require_same(where, queue.arguments, arguments, COMPARED)
+        current, names = queue.arguments, taken_by(queue.kind, self.version)
+        if self.version.compares_types:
+            current, arguments = ({QUEUE_TYPE: CLASSIC, **each} for each in (current, arguments))
+        require_same(where, current, arguments, (*names, PLACE))
         queue.used()
 
     def delete_queue(self, queue: Queue) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 from .. import reply_errors as refused
 from .arguments import consumer_priority
 from .channels import Channel, Subscription
-from .queues import Queue
 from .replies import REPLY_TO
 
 Handler = Callable[[Channel, Any], None]
@@ -54,7 +53,7 @@ def queue_declare(channel: Channel, method: Any) -> None:
         return
     queue = channel.host.declare_queue(method, channel.session)
     channel.last_queue = queue.name
-    channel.answer(method, queue.name, len(queue.ready), len(queue.consumers))
+    channel.answer(method, queue.name, len(queue.ready), queue.consumer_count)
 
 
 def queue_bind(channel: Channel, method: Any) -> None:
@@ -91,10 +90,7 @@ def queue_delete(channel: Channel, method: Any) -> None:
         channel.answer(method, 0)
         return
     queue = channel.queue(method.queue)
-    if method.if_unused and queue.consumers:
-        raise refused.AmqpPreconditionFailed(f"{host.where(queue)} in use")
-    if method.if_empty and queue.ready:
-        raise refused.AmqpPreconditionFailed(f"{host.where(queue)} not empty")
+    queue.check_delete(method.if_unused, method.if_empty)
     channel.answer(method, len(queue.ready))
     host.delete_queue(queue)  # consumers are told after the answer
 
@@ -122,11 +118,9 @@ def basic_consume(channel: Channel, method: Any) -> None:
         channel.answer(method, tag)
         return
     queue = channel.host.queue(name, session)
-    where = channel.host.where(queue)
-    priority = consumer_priority(where, method.arguments or {})
-    is_shared = queue.consumers or queue.settings.single_active_consumer
-    if queue.is_exclusively_used or (method.exclusive and is_shared):
-        raise refused.AmqpAccessRefused(f"{where} in exclusive use")
+    arguments = method.arguments or {}
+    priority = consumer_priority(channel.host.where(queue), arguments, queue.kind, channel.host.version)
+    queue.check_consumer(method.exclusive, bool(channel.prefetch))
     session.broker.store.made(1)
     prefetch = 0 if method.no_ack else channel.consumer_prefetch
     consumer = Subscription(channel, tag, queue, method.no_ack, method.exclusive, priority, prefetch)
@@ -154,7 +148,7 @@ def basic_recover(channel: Channel, method: Any) -> None:
     settled = channel.settled_in_transaction()
     recovered = [tag for tag in channel.held if tag not in settled]
     channel.answer(method)
-    channel.settle_now(recovered, Queue.requeue)
+    channel.settle_now(recovered, "release")
 
 
 def confirm_select(channel: Channel, method: Any) -> None:

@@ -22,14 +22,14 @@ from .arguments import is_finite
 from .channels import Channel
 from .faults import Sent
 from .methods import ON_ONE_LINE, put_on_one_line
-from .queues import Queue
 from .reader import RefusedError, ids_of
 from .records import ConnectionState
 
 if TYPE_CHECKING:
     from .broker import Broker
     from .hosts import VirtualHost
-    from .messages import Message
+    from .messages import Content, Message
+    from .queues import Queue
     from .wire import BrokerStream, Wire
 
 MECHANISMS = "PLAIN AMQPLAIN"
@@ -150,10 +150,13 @@ class Session:
     def _on_settled(self, channel: Channel, method: Any, tags: tuple[int, ...]) -> None:
         if not tags and method.delivery_tag:  # the connection knows it, from before a recover
             raise AmqpPreconditionFailed(f"unknown delivery tag {method.delivery_tag}")
-        how = Queue.acknowledge
-        if type(method) is not self.amqp.Basic.Ack:
-            how = Queue.requeue if method.requeue else Queue.reject
-        channel.settle(tags, how)
+        basic = self.amqp.Basic
+        if type(method) is basic.Ack:
+            channel.settle(tags, "acknowledge")
+        elif type(method) is basic.Nack:
+            channel.settle(tags, "release" if method.requeue else "discard")
+        else:
+            channel.settle(tags, "requeue" if method.requeue else "reject")
 
     def _check_texts(self, number: int, method: Any) -> None:
         """Refuse short strings that are not UTF-8."""
@@ -244,7 +247,7 @@ class Session:
 
     # -- what goes to the client
 
-    def send(self, channel: int, method: Any, message: Message | None = None) -> None:
+    def send(self, channel: int, method: Any, message: Message | Content | None = None) -> None:
         """Send a method, with what it carries, while the connection is open; a fault may come first."""
         if self.connection.state in ENDED or (
             self.faults.armed and self.faults.met(self, Sent(channel, method))

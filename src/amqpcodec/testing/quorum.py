@@ -1,0 +1,120 @@
+"""Quorum queues: deliveries that count, what comes back first, and the priorities of messages."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from .. import FieldValue, replace
+from .. import reply_errors as refused
+from . import messages as states
+from .arguments import QUORUM, Settings
+from .lines import Lines
+from .messages import Content, Entry, Message
+from .queues import Queue
+
+if TYPE_CHECKING:
+    from .hosts import VirtualHost
+    from .versions import Version
+
+IN_FRONT = -(1 << 62)  # where those stand that have come back
+
+
+class QuorumQueue(Queue):
+    """A queue that several nodes would have, of which this broker is one."""
+
+    kind = QUORUM
+    heeds_channels = False
+
+    def __init__(
+        self,
+        host: VirtualHost,
+        declared: Any,
+        name: str,
+        arguments: dict[str, Any],
+        settings: Settings,
+        owner: object,
+    ) -> None:
+        faults = {
+            "auto-delete": declared.auto_delete,
+            "exclusive-owner": declared.exclusive,
+            "non-durable": not declared.durable,
+        }
+        for fault, is_there in faults.items():
+            if is_there:
+                raise refused.AmqpPreconditionFailed(f"invalid property '{fault}' for {host.where(name)}")
+        if settings.overflow == "reject-publish-dlx":  # which it lacks
+            settings.overflow = "drop-head"
+        super().__init__(host, declared, name, arguments, settings, owner)
+        self._limit = _limit(settings.delivery_limit, host.version)
+        self._has_limit = self._limit is not None
+        self._returned = count(IN_FRONT)
+
+    def _make_ready(self) -> Lines:
+        return Lines(self.host.version.priorities)
+
+    def _place(self, message: Message) -> int:
+        return next(self._positions)
+
+    def _count_on(self, entry: Entry) -> None:
+        super()._count_on(entry)
+        entry.redelivered = entry.message.carried[0] > 0
+
+    def _has_no_room(self, message: Message) -> bool:
+        return self._is_full(0, 0)  # it takes one too many
+
+    def _line_up_again(self, entry: Entry) -> None:
+        """Place a message in front, unless it has come back too often."""
+        if self._limit is not None and entry.failures > self._limit:
+            self._die(entry, states.DELIVERY_LIMIT)
+            return
+        goes_last = self.host.version.limited_alone_first and not self._has_limit
+        entry.place = next(self._positions if goes_last else self._returned)
+        self.ready.add(entry)
+
+    def _moved_on(self) -> None:
+        self.host.clock.call_soon(self._expire)  # it looks later
+
+    def content(self, entry: Entry, fetched: bool = False) -> Message | Content:
+        """Return what is sent of a message: its headers tell how often it has come back."""
+        version, message = self.host.version, entry.message
+        failures, acquired = message.carried
+        told = {}
+        if (failures := entry.failures or failures) or (fetched and version.tells_none):
+            told["x-delivery-count"] = FieldValue("l", failures)
+        if version.tells_acquired and (acquired := entry.acquired or acquired):
+            told["x-acquired-count"] = FieldValue("l", acquired)
+        if not told:
+            return message
+        sent = message.to_send.decoded() if hasattr(message.to_send, "decoded") else message.to_send
+        return Content(replace(sent, headers={**(sent.headers or {}), **told}), message.body)
+
+    @property
+    def consumer_count(self) -> int:
+        """How many consumers it says it has: also who has left or fetched, and not settled."""
+        held = [entry.consumer for entry in self.unacknowledged]
+        return len({*self.consumers, *held} - {None}) + held.count(None)
+
+    def check_consumer(self, exclusive: bool, is_limited: bool) -> None:
+        """Refuse a consumer where its channel has a limit for all; one that is to be alone is as others."""
+        if is_limited:
+            raise refused.AmqpNotImplemented(f"{self.host.where(self)} does not support global qos")
+
+    def check_delete(self, if_unused: bool, if_empty: bool) -> None:
+        """Refuse to look at what is in it before it is deleted."""
+        for name, is_asked in (("if-unused", if_unused), ("if-empty", if_empty)):
+            if is_asked:
+                raise refused.AmqpNotImplemented(
+                    f"cannot delete {self.host.where(self)}. queue.delete operations with {name} flag set "
+                    "are not supported by quorum queues"
+                )
+
+
+def _limit(asked: Any, version: Version) -> int | None:
+    """Return how often a message may come back; None for ever."""
+    if not isinstance(asked, int):
+        return version.delivery_limit
+    return None if asked < 0 and version.below_none_is_no_limit else asked
+
+
+__all__ = ["QuorumQueue"]
