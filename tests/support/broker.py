@@ -51,19 +51,20 @@ def broker() -> Iterator[str]:
 
 
 @contextmanager
-def started(port: int = 0, settings: str = "") -> Iterator[Node]:
+def started(port: int = 0, settings: str = "", terms: str = "") -> Iterator[Node]:
     """Give a node of one's own.
 
     Args:
         port: to listen on; 0 for any that is free.
         settings: further lines of its ``rabbitmq.conf``.
+        terms: of Erlang, for the application in its ``advanced.config``.
 
     Raises:
         NoBrokerError, RuntimeError: as `broker`.
     """
     script = _script()
     with tempfile.TemporaryDirectory(prefix="amqpcodec-broker-", ignore_cleanup_errors=True) as folder:
-        node = Node(script, Path(folder), port, settings)
+        node = Node(script, Path(folder), port, settings, terms)
         try:
             node.wait()
             yield node
@@ -77,10 +78,10 @@ class Node:
     Args:
         script: RabbitMQ's start script.
         folder: an empty folder for its database, log, cookie and settings.
-        port, settings: as `started` takes them.
+        port, settings, terms: as `started` takes them.
     """
 
-    def __init__(self, script: Path, folder: Path, port: int, settings: str) -> None:
+    def __init__(self, script: Path, folder: Path, port: int, settings: str, terms: str = "") -> None:
         self.folder = folder
         free, distribution, self.epmd_port = free_ports(3)
         self.port = port or free
@@ -90,8 +91,8 @@ class Node:
             f"log.file.level = warning\n{settings}\n",
             encoding="utf-8",
         )
-        for name in ("enabled_plugins", "advanced.config"):
-            (folder / name).write_text("[].\n", encoding="utf-8")
+        (folder / "enabled_plugins").write_text("[].\n", encoding="utf-8")
+        (folder / "advanced.config").write_text(f"[{{rabbit, [{terms}]}}].\n", encoding="utf-8")
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))},
             "HOME": str(folder),

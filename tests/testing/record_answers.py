@@ -14,8 +14,9 @@ from octet_probes import OCTETS
 from probes import PROBES
 from probing import QUIET_SECONDS, VERSIONS, clean, probe, stored
 from quorum_probes import QUORUMS
+from stream_probes import STREAMS
 
-ALL = DELIVERY | OCTETS | PROBES | DECLARING | QUORUMS
+ALL = DELIVERY | OCTETS | PROBES | DECLARING | QUORUMS | STREAMS
 
 
 async def main(url: str, like: str) -> None:

@@ -25,6 +25,8 @@ KINDS = (CLASSIC, QUORUM, STREAM)
 STRATEGIES = ("at-most-once", "at-least-once")
 LEADERS = ("client-local", "balanced", "random", "least-leaders")
 MODES = ("default", "lazy")
+MAX_AGE = "x-max-age"
+CONSUMER_TIMEOUT = "x-consumer-timeout"
 QUEUE_TYPE, QUEUE_VERSION = "x-queue-type", "x-queue-version"
 DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 
@@ -48,7 +50,6 @@ class Settings:
     single_active_consumer: bool = False
     queue_type: str = CLASSIC
     delivery_limit: Any = None
-    max_age: float = NEVER
 
 
 class _BadValueError(Exception):
@@ -189,11 +190,17 @@ def _group_size(value: Any) -> int:
     return int(value)
 
 
-def _age(value: Any) -> float:
-    found = _AGE.fullmatch(_text(value))
+def age(text: str) -> int | None:
+    """Return the seconds of a text such as ``"7D"``; None where it is no such."""
+    found = _AGE.fullmatch(text)
+    return None if found is None else int(found[1]) * UNITS[found[2]]
+
+
+def _age(value: Any) -> int:
+    found = age(_text(value))
     if found is None:
         raise _BadValueError("invalid_max_age")
-    return int(found[1]) * UNITS[found[2]]
+    return found
 
 
 # Those that RabbitMQ knows, with their checks. It checks them in this order, but for the type, which comes first.
@@ -214,11 +221,12 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "x-single-active-consumer": _boolean,
     QUEUE_TYPE: _queue_type,
     "x-quorum-initial-group-size": _group_size,
-    "x-max-age": _age,
+    MAX_AGE: _age,
     "x-stream-max-segment-size-bytes": _natural,
     "x-initial-cluster-size": _group_size,
     "x-queue-leader-locator": _leader,
     "x-delivery-limit": lambda value: value,
+    CONSUMER_TIMEOUT: _milliseconds,
 }
 # Those that queues of a type have; they are compared in this order.
 _OF_MESSAGES = (
@@ -232,10 +240,10 @@ TAKEN: dict[str, tuple[str, ...]] = {
     QUORUM: (
         *_OF_MESSAGES, "x-dead-letter-strategy", "x-max-in-memory-length", "x-max-in-memory-bytes",
         "x-overflow", "x-single-active-consumer", QUEUE_TYPE, "x-quorum-initial-group-size",
-        "x-queue-leader-locator", "x-delivery-limit",
+        "x-queue-leader-locator", "x-delivery-limit", CONSUMER_TIMEOUT,
     ),
     STREAM: (
-        "x-max-length-bytes", QUEUE_TYPE, "x-max-age", "x-stream-max-segment-size-bytes",
+        "x-max-length-bytes", QUEUE_TYPE, MAX_AGE, "x-stream-max-segment-size-bytes",
         "x-initial-cluster-size", "x-queue-leader-locator",
     ),
 }  # fmt: skip
@@ -245,7 +253,7 @@ CONSUMER_CHECKS: dict[str, Callable[[Any], Any]] = {
     "x-cancel-on-ha-failover": _boolean,
 }
 OFFSET = "x-stream-offset"
-CONSUMER_TAKEN = {CLASSIC: (), QUORUM: (), STREAM: (OFFSET,)}
+CONSUMER_TAKEN = {CLASSIC: ("x-priority",), QUORUM: ("x-priority",), STREAM: (OFFSET,)}
 
 
 def _checked(where: str, name: str, check: Callable[[Any], Any], value: Any) -> Any:
@@ -293,7 +301,7 @@ def settings(where: str, arguments: dict[str, Any], version: Version) -> Setting
     if QUEUE_TYPE in arguments:
         found.queue_type = _checked(where, QUEUE_TYPE, _queue_type, arguments[QUEUE_TYPE])
     for name, check in CHECKS.items():
-        if name not in arguments or name in version.unchecked:
+        if name not in arguments or name in version.unchecked or name in version.unknown:
             continue
         if name == QUEUE_VERSION:
             check = partial(_version, version.queue_versions)
@@ -304,9 +312,18 @@ def settings(where: str, arguments: dict[str, Any], version: Version) -> Setting
         if hasattr(found, attribute):
             setattr(found, attribute, checked)
     taken = taken_by(found.queue_type, version)
-    foreign = (name for name in arguments if name in CHECKS and name not in taken)
+    foreign = (
+        name for name in arguments if name in CHECKS and name not in taken and name not in version.unknown
+    )
     _refuse_foreign(where, sorted(foreign) if version.sorts else foreign, found.queue_type)
     return found
+
+
+def as_compared(arguments: dict[str, Any], version: Version) -> dict[str, Any]:
+    """Return arguments as they are compared: with times in milliseconds, where a version does so."""
+    told = arguments.get(MAX_AGE)
+    seconds = age(told) if version.compares_ages and isinstance(told, str) else None
+    return arguments if seconds is None else {**arguments, MAX_AGE: seconds * 1000}
 
 
 def taken_by(kind: str, version: Version) -> tuple[str, ...]:
@@ -356,8 +373,10 @@ def consumer_priority(where: str, arguments: dict[str, Any], kind: str, version:
     for name, check in CONSUMER_CHECKS.items():
         if name in arguments and name not in version.unchecked:
             _checked(where, name, check, arguments[name])
-    foreign = OFFSET in arguments and OFFSET not in CONSUMER_TAKEN[kind]
-    _refuse_foreign(where, (OFFSET,) if foreign else (), kind)
+    taken = CONSUMER_TAKEN[kind]
+    _refuse_foreign(
+        where, (name for name in ("x-priority", OFFSET) if name in arguments and name not in taken), kind
+    )
     return int(arguments.get("x-priority", 0))
 
 
@@ -415,15 +434,29 @@ def comparable(value: Any) -> Any:
     return value
 
 
+def typed(value: Any, bound: bool = False) -> Any:
+    """Return what RabbitMQ compares where a number and a fraction are never equal, nor the time of a message to any.
+
+    Args:
+        value: of a table.
+        bound: whether that of a binding, whose times are numbers.
+    """
+    told_apart = float if bound else (float, datetime)
+    return wire_type(value) if isinstance(value, told_apart) else "", comparable(value)
+
+
 __all__ = [
     "CLASSIC",
     "MAY_BE_INFINITE",
     "NEVER",
+    "OFFSET",
     "PLACE",
     "QUEUE_TYPE",
     "QUORUM",
     "STREAM",
     "Settings",
+    "age",
+    "as_compared",
     "comparable",
     "consumer_priority",
     "expiration",
@@ -434,6 +467,7 @@ __all__ = [
     "shown",
     "taken_by",
     "term",
+    "typed",
     "weight",
     "wire_type",
 ]  # fmt: skip

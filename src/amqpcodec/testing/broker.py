@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -57,9 +57,12 @@ class Broker:
         tls: a context for TLS, or True for a certificate that is made at start, of which
             `certificate` has the authority. It needs the extra ``testing``.
         heartbeat, frame_max, channel_max: as the broker offers them.
-        max_message_size: octets of the largest body; a larger one is refused with 406 once it has come.
+        max_message_size: octets of the largest body; a larger one is refused with 406 once it has come. None for
+            as many as the version has: 128 MiB, or 16 MiB from 4.0 on.
         memory_limit: octets of messages beyond which publishers are blocked.
         like: the version of RabbitMQ whose answers are given: ``"3.10"``, ``"4.0"`` or ``"4.3"``.
+        denied: deprecated features that are not permitted: ``"global_qos"``, ``"transient_nonexcl_queues"``.
+        default_queue_type: of queues that stay, where their declaration says none.
         kept: published messages that are kept to be looked at; older ones are counted alone.
         dialect: a name of `amqpcodec.DIALECTS` or a module; it has to have what RabbitMQ's has.
 
@@ -80,17 +83,21 @@ class Broker:
         heartbeat: int = 60,
         frame_max: int = 131072,
         channel_max: int = 2047,
-        max_message_size: int = 128 << 20,
+        max_message_size: int | None = None,
         memory_limit: int = 256 << 20,
         kept: int = 10_000,
         like: Like = "3.10",
+        denied: Collection[str] = (),
+        default_queue_type: str = "classic",
         dialect: Any = "rabbitmq-0-9-1",
     ) -> None:
         if users is not None and not isinstance(users, Mapping):
             raise TypeError(f"users must be passwords by user name, not {type(users).__name__}")
         if isinstance(virtual_hosts, str):
             raise TypeError(f"virtual_hosts must be several names, as in [{virtual_hosts!r}]")
-        self.version = version_of(like)
+        self.version = version_of(like, denied, default_queue_type)
+        if max_message_size is None:
+            max_message_size = self.version.max_message_size
         self.users = {"guest": "guest"} if users is None else dict(users)
         self.clock = Clock()
         self.errors: list[Exception] = []

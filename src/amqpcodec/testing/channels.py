@@ -6,18 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from .. import replace
 from .. import reply_errors as refused
 from .._protocol.codes import INTERNAL_ERROR
 from . import messages as states
 from .arguments import MAY_BE_INFINITE, is_finite
 from .messages import Content, Entry, Message
 from .queues import Queue
-from .replies import REPLY_TO
+from .replies import REPLY_TO, Address
 
 if TYPE_CHECKING:
     from .session import Session
 
-Settling = Literal["acknowledge", "discard", "reject", "release", "requeue"]  # methods of a queue
+DELIVERY_MODES = (None, 1, 2)
+Settling = Literal["acknowledge", "discard", "reject", "release", "requeue", "give_back"]
 
 
 @dataclass(slots=True, eq=False)
@@ -140,6 +142,7 @@ class Channel:
         if method.immediate:
             raise refused.AmqpNotImplemented("immediate=true")
         host, session = self.host, self.session
+        version = host.version
         exchange = host.exchange(method.exchange)
         if exchange.internal:
             where = f"exchange '{exchange.name}' in vhost '{host.name}'"
@@ -156,20 +159,25 @@ class Channel:
         if user is not None and user != session.user:
             text = f"user_id property set to '{user}' but authenticated user was '{session.user}'"
             raise refused.AmqpPreconditionFailed(text)
+        headers = properties.headers
+        if version.sorts and headers and len(headers) > 1:
+            properties, raw = replace(properties, headers=dict(sorted(headers.items()))), None
         message = Message(
             exchange.name, method.routing_key, properties, body, host.name, method.mandatory, session.number,
             self.number, raw,
         )  # fmt: skip
+        if version.checks_modes and properties.delivery_mode not in DELIVERY_MODES:
+            text = f"invalid message: {{delivery_mode_unknown,{properties.delivery_mode}}}"
+            raise refused.AmqpPreconditionFailed(text)
         names = host.route(message, exchange)
         if self.transaction is None:
-            self.pass_on(message, names, sequence_number)
+            self.pass_on(message, host.there(names), sequence_number)
         else:
             session.broker.store.taken(message.size)
-            self.transaction.append((message, names))
+            self.transaction.append((message, host.there(names) if version.routes_early else names))
 
-    def pass_on(self, message: Message, names: list[str], number: int | None) -> bool:
+    def pass_on(self, message: Message, queues: list[Queue | Address], number: int | None) -> bool:
         """Pass a message on to its queues; send it back, confirm it. Return False if a queue refuses it."""
-        queues = self.host.there(names)
         accepted = self.host.deliver(message, queues)
         if not queues and message.mandatory:
             message.returned = True
@@ -257,11 +265,26 @@ class Channel:
             if isinstance(first, Message):
                 store.taken(-first.size)
                 if commits:
-                    accepted = self.pass_on(first, second, None) and accepted
+                    accepted = self._commit(first, second) and accepted
             elif commits:
                 self.settle_now(first, second)
         if not accepted:
             raise refused.AmqpPreconditionFailed("partial tx completion")
+
+    def _commit(self, message: Message, targets: list[Any]) -> bool:
+        """Pass a message on that has waited, by names of queues or to those that there were.
+
+        Raises:
+            AmqpResourceError: one of those is gone, and the version does not take that for a refusal.
+        """
+        if not self.host.version.routes_early:
+            return self.pass_on(message, self.host.there(targets), None)
+        left = [queue for queue in targets if not queue.deleted]
+        for queue in targets:
+            if queue not in left and self.host.version.misses_queues and queue.name not in self.host.queues:
+                where = f'{{resource,<<"{self.host.name}">>,queue,<<"{queue.name}">>}}'
+                raise refused.AmqpResourceError(f"failed to deliver message: {{not_found,{where}}}")
+        return left == targets and self.pass_on(message, left, None)
 
     # -- the end
 
@@ -289,7 +312,7 @@ class Channel:
         self.consumers.clear()
         for queue, consumers in gone.items():
             queue.remove_consumers(consumers)
-        self.settle_now(list(self.held), "requeue")  # others get it
+        self.settle_now(list(self.held), "give_back")  # others get it
         for queue in gone:
             queue.unused()
             queue.dispatch()
@@ -303,12 +326,12 @@ class Channel:
             return
         self.last_tag = tag = self.last_tag + 1
         message = entry.message
-        method = basic.GetOk(tag, entry.redelivered, message.exchange, message.routing_key, len(queue.ready))
         if no_ack:
             queue.acknowledge(entry)
         else:
             entry.consumer = None
             self.held[tag] = entry
+        method = basic.GetOk(tag, entry.redelivered, message.exchange, message.routing_key, len(queue.ready))
         self.send(method, queue.content(entry, fetched=True))
 
     def deliver_again(self) -> None:

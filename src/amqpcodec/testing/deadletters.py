@@ -151,7 +151,8 @@ def _with_death(headers: dict[str, Any], death: dict[str, Any], version: Version
     deaths = [death if same is None else _once_more(same), *others]
     first = {} if "x-death" in headers else {f"x-first-death-{name}": death[name] for name in FIRST}
     last = {f"x-last-death-{name}": death[name] for name in FIRST} if version.tells_last_death else {}
-    return {**headers, **first, **last, "x-death": deaths}
+    told = {**headers, **first, **last, "x-death": deaths}
+    return dict(sorted(told.items())) if version.sorts else told
 
 
 def _counted(properties: Any) -> Any:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 MEMORY_BESIDE_BODY = 1024
 MEMORY_OF_OCTET = 16
 
-DELIVERY_MODES = (None, 1, 2)
-
 READY = "ready"
 UNACKNOWLEDGED = "unacknowledged"
 ACKNOWLEDGED = "acknowledged"
@@ -97,9 +95,6 @@ class Message:
         headers = properties.headers
         if headers and ("CC" in headers or "BCC" in headers):
             self._read_keys(properties)
-        if properties.delivery_mode not in DELIVERY_MODES:
-            text = f"invalid message: {{delivery_mode_unknown,{properties.delivery_mode}}}"
-            raise AmqpPreconditionFailed(text)
         self.returned = False
         self.confirm = ""
         self.settled: dict[str, str] = {}
@@ -121,8 +116,10 @@ class Message:
     @property
     def properties(self) -> Any:
         """Its properties, to be looked at."""
-        if self.seen is not None:
-            return self.seen
+        return self.decoded() if self.seen is None else self.seen
+
+    def decoded(self) -> Any:
+        """Return the properties that go on, as they are read."""
         return self.to_send.decoded() if hasattr(self.to_send, "decoded") else self.to_send
 
     @property

@@ -56,6 +56,7 @@ class Queue:
         self.arguments = arguments
         self.size = weight(arguments)
         self.settings = settings
+        self._begin(declared)
         self.owner = owner
         is_limited = (self.settings.max_length, self.settings.max_length_bytes) != (None, None)
         self._drops = is_limited and self.settings.overflow == "drop-head"
@@ -69,6 +70,9 @@ class Queue:
         self._expiry: Timer | None = None
         self._used_at = host.clock.time()
         self._idle: Timer | None = None
+
+    def _begin(self, declared: Any) -> None:
+        """Refuse what queues of the type cannot be, before there is more of it."""
 
     def _make_ready(self) -> Ready | Lines:
         """Return what keeps the messages that wait."""
@@ -210,8 +214,15 @@ class Queue:
         """Put a message back by basic.nack or basic.recover; `dispatch` is the caller's."""
         self._put_back(entry, self.host.version.released_counts)
 
+    def check_recover(self) -> None:
+        """Refuse basic.recover, which queues of some types cannot do."""
+
     def requeue(self, entry: Entry) -> None:
-        """Put a message back by basic.reject, or as its channel has ended; `dispatch` is the caller's."""
+        """Put a message back by basic.reject; `dispatch` is the caller's."""
+        self._put_back(entry, True)
+
+    def give_back(self, entry: Entry) -> None:
+        """Put a message back as its channel has ended; `dispatch` is the caller's."""
         self._put_back(entry, True)
 
     def _put_back(self, entry: Entry, is_failure: bool) -> None:
@@ -246,8 +257,11 @@ class Queue:
         self.host.store.taken(-entry.message.size)
         return True
 
-    def purge(self, state: str = states.PURGED) -> int:
+    def purge(self) -> int:
         """Drop what waits; return how much it was."""
+        return self._drop_all(states.PURGED)
+
+    def _drop_all(self, state: str) -> int:
         number = len(self.ready)
         while self.ready:
             self._gone(self.ready.take(), state)
@@ -304,11 +318,12 @@ class Queue:
         """How many consumers it says it has."""
         return len(self.consumers)
 
-    def check_consumer(self, exclusive: bool, is_limited: bool) -> None:
+    def check_consumer(self, method: Any, prefetch: int, is_limited: bool) -> None:
         """Refuse a consumer.
 
         Args:
-            exclusive: whether it is to be the only one.
+            method: which asks for it.
+            prefetch: its limit; 0 for none.
             is_limited: whether its channel has a limit for all consumers together.
 
         Raises:
@@ -316,11 +331,11 @@ class Queue:
             AmqpNotImplemented: queues of this type have no such limit.
         """
         is_shared = self.consumers or self.settings.single_active_consumer
-        if self.is_exclusively_used or (exclusive and is_shared):
+        if self.is_exclusively_used or (method.exclusive and is_shared):
             raise refused.AmqpAccessRefused(f"{self.host.where(self)} in exclusive use")
 
-    def check_delete(self, if_unused: bool, if_empty: bool) -> None:
-        """Refuse to be deleted.
+    def check_delete(self, if_unused: bool, if_empty: bool) -> int:
+        """Return how many messages it says it has, unless it is not to be deleted.
 
         Raises:
             AmqpPreconditionFailed: it is in use, or not empty.
@@ -330,9 +345,10 @@ class Queue:
             raise refused.AmqpPreconditionFailed(f"{self.host.where(self)} in use")
         if if_empty and self.ready:
             raise refused.AmqpPreconditionFailed(f"{self.host.where(self)} not empty")
+        return len(self.ready)
 
-    def add_consumer(self, consumer: Subscription) -> None:
-        """Let a consumer take its turns; `dispatch` is the caller's."""
+    def add_consumer(self, consumer: Subscription, arguments: dict[str, Any]) -> None:
+        """Let a consumer take its turns, as arguments say; `dispatch` is the caller's."""
         self.used()
         self._line_up(consumer)
 
@@ -361,7 +377,7 @@ class Queue:
 
     def end(self) -> None:
         """Drop all there is, and tell consumers: the queue is deleted."""
-        self.purge(states.DELETED)
+        self._drop_all(states.DELETED)
         for entry in list(self.unacknowledged):
             self._gone(entry, states.DELETED)
         self.deleted = True

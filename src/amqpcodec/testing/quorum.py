@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from .. import FieldValue, replace
 from .. import reply_errors as refused
 from . import messages as states
-from .arguments import QUORUM, Settings
+from .arguments import QUORUM
 from .lines import Lines
 from .messages import Content, Entry, Message
 from .queues import Queue
 
 if TYPE_CHECKING:
-    from .hosts import VirtualHost
     from .versions import Version
 
 IN_FRONT = -(1 << 62)  # where those stand that have come back
@@ -26,28 +25,13 @@ class QuorumQueue(Queue):
     kind = QUORUM
     heeds_channels = False
 
-    def __init__(
-        self,
-        host: VirtualHost,
-        declared: Any,
-        name: str,
-        arguments: dict[str, Any],
-        settings: Settings,
-        owner: object,
-    ) -> None:
-        faults = {
-            "auto-delete": declared.auto_delete,
-            "exclusive-owner": declared.exclusive,
-            "non-durable": not declared.durable,
-        }
-        for fault, is_there in faults.items():
-            if is_there:
-                raise refused.AmqpPreconditionFailed(f"invalid property '{fault}' for {host.where(name)}")
+    def _begin(self, declared: Any) -> None:
+        refuse_properties(self.host.where(self.name), declared)
+        settings, version = self.settings, self.host.version
         if settings.overflow == "reject-publish-dlx":  # which it lacks
             settings.overflow = "drop-head"
-        super().__init__(host, declared, name, arguments, settings, owner)
-        self._limit = _limit(settings.delivery_limit, host.version)
-        self._has_limit = self._limit is not None
+        self._limit = _limit(settings.delivery_limit, version)
+        self._goes_first = self._limit is not None or not version.limited_alone_first
         self._returned = count(IN_FRONT)
 
     def _make_ready(self) -> Lines:
@@ -68,12 +52,16 @@ class QuorumQueue(Queue):
         if self._limit is not None and entry.failures > self._limit:
             self._die(entry, states.DELIVERY_LIMIT)
             return
-        goes_last = self.host.version.limited_alone_first and not self._has_limit
-        entry.place = next(self._positions if goes_last else self._returned)
+        entry.place = next(self._returned if self._goes_first else self._positions)
         self.ready.add(entry)
 
     def _moved_on(self) -> None:
         self.host.clock.call_soon(self._expire)  # it looks later
+
+    def acknowledge(self, entry: Entry) -> None:
+        """End a message that was delivered, and has arrived."""
+        super().acknowledge(entry)
+        self._expire()
 
     def content(self, entry: Entry, fetched: bool = False) -> Message | Content:
         """Return what is sent of a message: its headers tell how often it has come back."""
@@ -86,7 +74,7 @@ class QuorumQueue(Queue):
             told["x-acquired-count"] = FieldValue("l", acquired)
         if not told:
             return message
-        sent = message.to_send.decoded() if hasattr(message.to_send, "decoded") else message.to_send
+        sent = message.decoded()
         return Content(replace(sent, headers={**(sent.headers or {}), **told}), message.body)
 
     @property
@@ -95,19 +83,36 @@ class QuorumQueue(Queue):
         held = [entry.consumer for entry in self.unacknowledged]
         return len({*self.consumers, *held} - {None}) + held.count(None)
 
-    def check_consumer(self, exclusive: bool, is_limited: bool) -> None:
+    def check_consumer(self, method: Any, prefetch: int, is_limited: bool) -> None:
         """Refuse a consumer where its channel has a limit for all; one that is to be alone is as others."""
         if is_limited:
             raise refused.AmqpNotImplemented(f"{self.host.where(self)} does not support global qos")
 
-    def check_delete(self, if_unused: bool, if_empty: bool) -> None:
-        """Refuse to look at what is in it before it is deleted."""
+    def check_delete(self, if_unused: bool, if_empty: bool) -> int:
+        """Return how many messages it says it has; it does not look at them before it is deleted."""
         for name, is_asked in (("if-unused", if_unused), ("if-empty", if_empty)):
             if is_asked:
                 raise refused.AmqpNotImplemented(
                     f"cannot delete {self.host.where(self)}. queue.delete operations with {name} flag set "
                     "are not supported by quorum queues"
                 )
+        return len(self.ready)
+
+
+def refuse_properties(where: str, declared: Any) -> None:
+    """Refuse a queue that does not stay, or is not for all: a replicated one has to.
+
+    Raises:
+        AmqpPreconditionFailed: it is so.
+    """
+    properties = {
+        "auto-delete": declared.auto_delete,
+        "exclusive-owner": declared.exclusive,
+        "non-durable": not declared.durable,
+    }
+    for name, is_there in properties.items():
+        if is_there:
+            raise refused.AmqpPreconditionFailed(f"invalid property '{name}' for {where}")
 
 
 def _limit(asked: Any, version: Version) -> int | None:
@@ -117,4 +122,4 @@ def _limit(asked: Any, version: Version) -> int | None:
     return None if asked < 0 and version.below_none_is_no_limit else asked
 
 
-__all__ = ["QuorumQueue"]
+__all__ = ["QuorumQueue", "refuse_properties"]

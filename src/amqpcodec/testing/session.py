@@ -24,6 +24,7 @@ from .faults import Sent
 from .methods import ON_ONE_LINE, put_on_one_line
 from .reader import RefusedError, ids_of
 from .records import ConnectionState
+from .versions import CrashedError
 
 if TYPE_CHECKING:
     from .broker import Broker
@@ -50,7 +51,7 @@ CAPABILITIES = {
 # Clients look at the product to know what to expect of a broker.
 SERVER_PROPERTIES = {
     "product": "RabbitMQ",
-    "version": "3.13.0",
+    "version": "",
     "platform": "amqpcodec.testing",
     "information": "a broker in memory, for tests",
     "capabilities": CAPABILITIES,
@@ -114,7 +115,10 @@ class Session:
             self._refuse(event, error.code, str(error), error.closes)
         except RefusedError as refusal:
             self.refuse_frame(refusal)
-        except DecodeError:  # of properties, which are read when they are asked for
+        except (
+            CrashedError,
+            DecodeError,
+        ):  # the latter of properties, which are read when they are asked for
             self.close(INTERNAL_ERROR, "INTERNAL_ERROR")
         if self.connection.bytes_to_send > UNREAD_OCTETS:
             self.pause("answers")
@@ -184,7 +188,9 @@ class Session:
     # -- the handshake
 
     def _start(self) -> Any:
-        properties = dict(SERVER_PROPERTIES, cluster_name="amqpcodec.testing")
+        properties = dict(
+            SERVER_PROPERTIES, version=self.broker.version.told, cluster_name="amqpcodec.testing"
+        )
         return self.amqp.Connection.Start(0, 9, properties, MECHANISMS.encode(), b"en_US")
 
     def _on_connection_method(self, method: Any) -> None:

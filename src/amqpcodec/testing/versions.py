@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -32,6 +33,28 @@ class Version:
         unchecked: arguments of queues and consumers whose values are not looked at.
         queue_versions: values of ``x-queue-version``.
         classic_takes: further arguments of classic queues.
+        unknown: arguments of queues that are not looked at.
+        compares_ages: whether ages are compared as times.
+        streams_tell_mode: whether a message of a stream that says no delivery mode has one.
+        streams_take_nacks: whether basic.nack, basic.reject and basic.recover are taken of what a stream has delivered.
+        names_streams: whether texts name a stream as such.
+        checks_offsets: whether a text that is no offset is refused; else the connection fails.
+        default_queue_type: of a queue that stays, where its declaration says none.
+        queue_types: those that may be the default.
+        denied: deprecated features that are not permitted.
+        deniable: those that may be.
+        exchange_types: those that there are.
+        wrong_type: the error for another type.
+        compares_strictly: whether a headers exchange tells numbers, fractions and times apart.
+        checks_modes: whether a delivery mode has to be one that there is.
+        shares_limits: whether basic.qos with ``global`` limits all consumers of a channel together.
+        routes_early: whether a message goes to the queues that there are when it comes, and not at tx.commit.
+        misses_queues: whether tx.commit closes the connection for one of them that is gone.
+        letters_are_no_replies: whether dead letters do not reach addresses for direct replies.
+        routes_replies: whether such addresses are as queues: they take messages also when their channel is gone.
+        measures_bodies: whether a body that is longer than announced is named as such.
+        max_message_size: octets of the largest body.
+        least_frame_max: that a client may ask for.
     """
 
     told: str = "3.13.0"
@@ -53,6 +76,28 @@ class Version:
     unchecked: frozenset[str] = frozenset()
     queue_versions: tuple[int, ...] = (1, 2)
     classic_takes: tuple[str, ...] = ()
+    unknown: frozenset[str] = frozenset({"x-consumer-timeout"})
+    compares_ages: bool = False
+    streams_tell_mode: bool = False
+    streams_take_nacks: bool = False
+    names_streams: bool = False
+    checks_offsets: bool = False
+    default_queue_type: str = "classic"
+    queue_types: tuple[str, ...] = ("classic",)
+    denied: frozenset[str] = frozenset()
+    deniable: tuple[str, ...] = ()
+    exchange_types: tuple[str, ...] = ("direct", "fanout", "topic", "headers")
+    wrong_type: str = "AmqpCommandInvalid"
+    compares_strictly: bool = False
+    checks_modes: bool = True
+    shares_limits: bool = True
+    routes_early: bool = False
+    misses_queues: bool = False
+    letters_are_no_replies: bool = False
+    routes_replies: bool = False
+    measures_bodies: bool = False
+    max_message_size: int = 128 << 20
+    least_frame_max: int = 4096
 
 
 _V3_10 = Version()
@@ -71,6 +116,18 @@ _V4_0 = replace(
     sorts=True,
     unchecked=frozenset({"x-cancel-on-ha-failover"}),
     classic_takes=("x-queue-leader-locator",),
+    streams_tell_mode=True,
+    streams_take_nacks=True,
+    names_streams=True,
+    queue_types=("classic", "quorum", "stream"),
+    deniable=("global_qos", "transient_nonexcl_queues"),
+    exchange_types=(*_V3_10.exchange_types, "x-local-random"),
+    wrong_type="AmqpPreconditionFailed",
+    compares_strictly=True,
+    checks_modes=False,
+    routes_early=True,
+    letters_are_no_replies=True,
+    max_message_size=16 << 20,
 )
 _V4_3 = replace(
     _V4_0,
@@ -84,19 +141,37 @@ _V4_3 = replace(
     ends_count=True,
     unchecked=frozenset({"x-cancel-on-ha-failover", "x-queue-mode"}),
     queue_versions=(2,),
+    unknown=frozenset(),
+    compares_ages=True,
+    checks_offsets=True,
+    shares_limits=False,
+    misses_queues=True,
+    letters_are_no_replies=False,
+    routes_replies=True,
+    measures_bodies=True,
+    least_frame_max=8192,
 )
 VERSIONS: dict[str, Version] = {"3.10": _V3_10, "4.0": _V4_0, "4.3": _V4_3}
 
 
-def version_of(like: str) -> Version:
-    """Return what a version does.
+class CrashedError(Exception):
+    """Something at which RabbitMQ fails: the connection ends with 541, which names no method."""
+
+
+def version_of(like: str, denied: Collection[str] = (), default_queue_type: str = "classic") -> Version:
+    """Return what a version does, with options of its own.
 
     Raises:
-        ValueError: it is none of those that are known.
+        ValueError: it is none of those that are known, or lacks an option.
     """
     if like not in VERSIONS:
         raise ValueError(f"like must be one of {', '.join(map(repr, VERSIONS))}, not {like!r}")
-    return VERSIONS[like]
+    version = VERSIONS[like]
+    if unknown := set(denied) - set(version.deniable):
+        raise ValueError(f"RabbitMQ {like} denies no feature {', '.join(sorted(map(repr, unknown)))}")
+    if default_queue_type not in version.queue_types:
+        raise ValueError(f"queues of RabbitMQ {like} are of no type {default_queue_type!r} by default")
+    return replace(version, denied=frozenset(denied), default_queue_type=default_queue_type)
 
 
-__all__ = ["VERSIONS", "Like", "Version", "version_of"]
+__all__ = ["VERSIONS", "CrashedError", "Like", "Version", "version_of"]
