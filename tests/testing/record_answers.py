@@ -15,8 +15,9 @@ from probes import PROBES
 from probing import QUIET_SECONDS, VERSIONS, clean, probe, stored
 from quorum_probes import QUORUMS
 from stream_probes import STREAMS
+from version_probes import OF_VERSIONS
 
-ALL = DELIVERY | OCTETS | PROBES | DECLARING | QUORUMS | STREAMS
+ALL = DELIVERY | OCTETS | PROBES | DECLARING | QUORUMS | STREAMS | OF_VERSIONS
 
 
 async def main(url: str, like: str) -> None:

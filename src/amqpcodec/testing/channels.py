@@ -108,6 +108,13 @@ class Channel:
         self.reply_name = ""
         self.reply_tag = ""
 
+    def limit(self, prefetch: int) -> None:
+        """Let all consumers together hold so much; 0 for no limit."""
+        if prefetch != self.prefetch:
+            self.prefetch = prefetch
+            for consumer in list(self.consumers.values()):
+                consumer.queue.dispatch()
+
     def queue_name(self, name: str) -> str:
         """Return the name of a queue, for an empty one that of the queue declared last."""
         if not name and not self.last_queue:
@@ -284,7 +291,7 @@ class Channel:
             if queue not in left and self.host.version.misses_queues and queue.name not in self.host.queues:
                 where = f'{{resource,<<"{self.host.name}">>,queue,<<"{queue.name}">>}}'
                 raise refused.AmqpResourceError(f"failed to deliver message: {{not_found,{where}}}")
-        return left == targets and self.pass_on(message, left, None)
+        return self.pass_on(message, left, None) and left == targets
 
     # -- the end
 

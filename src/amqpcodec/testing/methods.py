@@ -109,10 +109,9 @@ def basic_qos(channel: Channel, method: Any) -> None:
         raise refused.AmqpNotImplemented(f"prefetch_size!=0 ({method.prefetch_size})")
     version = channel.host.version
     if method.global_ and version.shares_limits and GLOBAL_QOS not in version.denied:
-        channel.prefetch = method.prefetch_count
-        for consumer in list(channel.consumers.values()):
-            consumer.queue.dispatch()
+        channel.limit(method.prefetch_count)
     else:
+        channel.limit(0)  # of the channel there is none then
         channel.consumer_prefetch = method.prefetch_count
     channel.answer(method)
 
