@@ -1,7 +1,9 @@
 """A RabbitMQ node for tests: on the loopback interface, in a folder of its own, gone afterwards.
 
-``AMQP_URL`` in the environment names a broker to use instead. As a command it runs another one beside a node:
-``python tests/support/broker.py command arguments...`` with ``AMQP_URL`` set.
+``AMQP_URL`` in the environment names a broker to use instead. ``AMQPCODEC_BROKER`` names a version of
+RabbitMQ, such as ``4.3``, that ``tools/rabbitmq.sh`` has installed under ``build``; without it, that of the
+machine is taken. As a command it runs another one beside a node: ``python tests/support/broker.py command
+arguments...`` with ``AMQP_URL`` set.
 """
 
 from __future__ import annotations
@@ -49,19 +51,20 @@ def broker() -> Iterator[str]:
 
 
 @contextmanager
-def started(port: int = 0, settings: str = "") -> Iterator[Node]:
+def started(port: int = 0, settings: str = "", terms: str = "") -> Iterator[Node]:
     """Give a node of one's own.
 
     Args:
         port: to listen on; 0 for any that is free.
         settings: further lines of its ``rabbitmq.conf``.
+        terms: of Erlang, for the application in its ``advanced.config``.
 
     Raises:
         NoBrokerError, RuntimeError: as `broker`.
     """
     script = _script()
     with tempfile.TemporaryDirectory(prefix="amqpcodec-broker-", ignore_cleanup_errors=True) as folder:
-        node = Node(script, Path(folder), port, settings)
+        node = Node(script, Path(folder), port, settings, terms)
         try:
             node.wait()
             yield node
@@ -75,10 +78,10 @@ class Node:
     Args:
         script: RabbitMQ's start script.
         folder: an empty folder for its database, log, cookie and settings.
-        port, settings: as `started` takes them.
+        port, settings, terms: as `started` takes them.
     """
 
-    def __init__(self, script: Path, folder: Path, port: int, settings: str) -> None:
+    def __init__(self, script: Path, folder: Path, port: int, settings: str, terms: str = "") -> None:
         self.folder = folder
         free, distribution, self.epmd_port = free_ports(3)
         self.port = port or free
@@ -88,8 +91,8 @@ class Node:
             f"log.file.level = warning\n{settings}\n",
             encoding="utf-8",
         )
-        for name in ("enabled_plugins", "advanced.config"):
-            (folder / name).write_text("[].\n", encoding="utf-8")
+        (folder / "enabled_plugins").write_text("[].\n", encoding="utf-8")
+        (folder / "advanced.config").write_text(f"[{{rabbit, [{terms}]}}].\n", encoding="utf-8")
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))},
             "HOME": str(folder),
@@ -170,6 +173,11 @@ class Node:
 
 
 def _script() -> Path:
+    if version := os.environ.get("AMQPCODEC_BROKER"):
+        folder = Path(__file__).resolve().parents[2] / "build" / f"rabbitmq-{version}"
+        if not os.access(folder / "bin" / "rabbitmq-server", os.X_OK):
+            raise NoBrokerError(f"RabbitMQ {version} is not installed: tools/rabbitmq.sh {version} {folder}")
+        return folder / "bin" / "rabbitmq-server"
     for folder in map(Path, FOLDERS):
         if os.access(folder / "rabbitmq-server", os.X_OK):
             return folder / "rabbitmq-server"

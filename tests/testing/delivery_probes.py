@@ -100,6 +100,7 @@ _MATCHES: dict[str, tuple[Any, Any]] = {
     "a number and a fraction": (1, 1.0), "a number and a decimal": (1, Decimal(1)),
     "a decimal and a number": (Decimal(1), 1), "decimals": (Decimal("1.5"), Decimal("1.5")),
     "decimals of other scales": (Decimal("1.0"), Decimal(1)), "a boolean and a number": (True, 1),
+    "times": (WHEN, WHEN), "fractions": (1.5, 1.5), "a fraction and a number": (1.0, 1),
     "a number and a boolean": (1, True), "arrays": ([1, "x"], [1, "x"]),
     "arrays of other types": ([1], [1.0]),
     "arrays of a boolean and a number": ([True], [1]), "arrays of text and octets": (["x"], [b"x"]),

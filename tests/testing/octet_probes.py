@@ -40,6 +40,7 @@ OPEN = tuned(2047, 131072, 0) + method(0, Connection.Open("/")) + method(1, Chan
 PUBLISH = OPEN + method(1, Basic.Publish("", "q"))
 RETURNED = method(1, Basic.Publish("", "none", mandatory=True))
 DECLARE = Queue.Declare(queue="", exclusive=True, passive=True)
+FOUND = method(0, Connection.Open("/")) + method(1, Channel.Open(), Queue.Declare(queue="none", passive=True))
 DECLARING = pack(">HHHB", 50, 10, 0, 1) + b"q\0"  # and a table
 FAILED = OPEN + method(1, Queue.Declare(queue="none", passive=True))  # by which the channel is closed
 HEADERS = b"\x20\0\0\0\0\x0b\x01a"  # of properties, with a value of 8 octets
@@ -106,6 +107,9 @@ _CLOSED: dict[str, bytes] = {
     "a close before the connection is open": tuned(2047, 131072, 0) + method(0, Connection.Close(200)),
 }
 _ANSWERED: dict[str, bytes] = {
+    "frames that are small": tuned(2047, 4096, 0) + FOUND,
+    "frames that are small for some": tuned(2047, 8191, 0) + FOUND,
+    "frames that are small enough": tuned(2047, 8192, 0) + FOUND,
     "access is granted": OPEN + frame(METHOD, 1, ACCESS) + method(1, DECLARE),
     "access after a channel error": FAILED + frame(METHOD, 1, ACCESS) + method(1, DECLARE),
     "a frame beyond frame-max, in the slack": OPEN + frame(BODY, 1, bytes(131072)),

@@ -1,6 +1,6 @@
 """Compares the broker for tests with a RabbitMQ by random programs, and prints where they differ.
 
-.venv/bin/python tests/testing/random_programs.py amqp://guest:guest@127.0.0.1:5672/ [FIRST [COUNT]]
+.venv/bin/python tests/testing/random_programs.py amqp://guest:guest@127.0.0.1:5672/ 3.10 [FIRST [COUNT]]
 
 A program is a list of steps as of a probe, made by its number. Its names begin with that number, so that
 many run at once. One that differs is done again, slowly: what only time has caused does not stay.
@@ -22,6 +22,7 @@ from probing import On, Raw, probe
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import connect
 from amqpcodec.testing import Broker
+from amqpcodec.testing.versions import Like
 
 Basic, Confirm, Exchange, Queue, Tx = amqp.Basic, amqp.Confirm, amqp.Exchange, amqp.Queue, amqp.Tx
 KINDS = ("direct", "fanout", "topic", "headers")
@@ -30,8 +31,17 @@ KEYS = ("", "a", "a.b", "a.b.c", "*.b", "#", "a.#", "a.*")
 STEPS = 25
 AT_ONCE = 10
 SHORT_MS, LONG_MS = 5000, 60_000  # the program is over before, or waits for it
-PAUSES = (0.02, 0.15)  # seconds after each step: at first, and again where a program differs
+PAUSES = (0.04, 0.2)  # seconds after each step: at first, and again where a program differs
 QUIET_SECONDS = 0.3
+OF_QUORUM_QUEUES: dict[str, tuple[Any, ...]] = {
+    "overflow": ("drop-head", "reject-publish"),
+    "delivery_limit": (0, 1, 2),
+}
+OF_CLASSIC_QUEUES: dict[str, tuple[Any, ...]] = {
+    "max_length_bytes": (0, 3, 10), "overflow": ("drop-head", "reject-publish", "reject-publish-dlx"),
+    "max_priority": (2, 5), "expires": (LONG_MS,), "queue_type": ("classic",), "queue_mode": ("default",),
+    "queue_version": (1, 2),
+}  # fmt: skip
 FIRST_NAMES = ("q0", "q1", "q2")
 EXCHANGES = ("e0", "e1", "e2")
 
@@ -105,21 +115,21 @@ class Program:
         return [On(2, step) if self._maybe(0.1) and not callable(step) else step for step in maker()]
 
     def _declare(self) -> list[Any]:
-        arguments: dict[str, Any] = {}
+        is_quorum = self._maybe(0.3)
+        arguments: dict[str, Any] = {"queue_type": "quorum"} if is_quorum else {}
         choices = {
-            "message_ttl": (0, SHORT_MS, LONG_MS), "max_length": (0, 1, 2), "max_length_bytes": (0, 3, 10),
-            "overflow": ("drop-head", "reject-publish", "reject-publish-dlx"), "max_priority": (2, 5),
+            "message_ttl": (0, SHORT_MS, LONG_MS), "max_length": (0, 1, 2),
             "dead_letter_routing_key": (self._name(FIRST_NAMES), "a.b"), "single_active_consumer": (True,),
-            "expires": (LONG_MS,), "queue_type": ("classic",), "queue_mode": ("default",),
-            "queue_version": (1, 2),
         }  # fmt: skip
+        choices |= OF_QUORUM_QUEUES if is_quorum else OF_CLASSIC_QUEUES
         for name, values in choices.items():
             if self._maybe(0.2):
                 arguments[name] = self._random.choice(values)
         if "dead_letter_routing_key" in arguments or self._maybe(0.4):
             arguments["dead_letter_exchange"] = self._random.choice(["", self._name(EXCHANGES)])
         method = queue(self._name(FIRST_NAMES), **arguments)
-        method.auto_delete = self._maybe(0.1)
+        method.durable = is_quorum
+        method.auto_delete = not is_quorum and self._maybe(0.1)
         method.passive = self._maybe(0.1)
         return [method]
 
@@ -247,13 +257,13 @@ async def done(url: str, program: Program, pause: float) -> list[str]:
     return found
 
 
-async def compare(rabbitmq: str, number: int) -> tuple[list[str], list[str], Program]:
+async def compare(rabbitmq: str, like: Like, number: int) -> tuple[list[str], list[str], Program]:
     """Return what a RabbitMQ and the broker for tests answer, the second time where they have differed."""
     program = Program(number)
     theirs: list[str] = []
     ours: list[str] = []
     for pause in PAUSES:
-        async with Broker() as broker:
+        async with Broker(like=like) as broker:
             theirs, ours = await asyncio.gather(
                 done(rabbitmq, program, pause), done(broker.url, program, pause)
             )
@@ -263,13 +273,13 @@ async def compare(rabbitmq: str, number: int) -> tuple[list[str], list[str], Pro
     return theirs, ours, program
 
 
-async def main(rabbitmq: str, first: int = 0, count: int = 200) -> int:
+async def main(rabbitmq: str, like: Like, first: int = 0, count: int = 200) -> int:
     """Compare programs; return how many differ."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int) -> bool:
         async with room:
-            theirs, ours, program = await compare(rabbitmq, number)
+            theirs, ours, program = await compare(rabbitmq, like, number)
         if theirs == ours:
             return False
         print(
@@ -283,4 +293,4 @@ async def main(rabbitmq: str, first: int = 0, count: int = 200) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(bool(asyncio.run(main(sys.argv[1], *map(int, sys.argv[2:])))))
+    sys.exit(bool(asyncio.run(main(*sys.argv[1:3], *map(int, sys.argv[3:])))))

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..reply_errors import AmqpNotImplemented, AmqpPreconditionFailed
+from ..reply_errors import AmqpPreconditionFailed
+
+if TYPE_CHECKING:
+    from .versions import Version
 
 MOST_PRIORITY = 255
 NEVER = float("inf")
 OBJECT_OCTETS = 256  # of arguments, as many as count like another object
 OVERFLOWS = ("drop-head", "reject-publish", "reject-publish-dlx")
 LONGEST_MILLISECONDS = 10 * 365 * 24 * 60 * 60 * 1000
-OTHER_KINDS = ("quorum", "stream")  # that RabbitMQ has
-CLASSIC = "classic"
+CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
+KINDS = (CLASSIC, QUORUM, STREAM)
+STRATEGIES = ("at-most-once", "at-least-once")
+LEADERS = ("client-local", "balanced", "random", "least-leaders")
 MODES = ("default", "lazy")
-QUEUE_TYPE = "x-queue-type"
+MAX_AGE = "x-max-age"
+CONSUMER_TIMEOUT = "x-consumer-timeout"
+QUEUE_TYPE, QUEUE_VERSION = "x-queue-type", "x-queue-version"
 DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-
-
-class NotInTestsError(AmqpNotImplemented):
-    """Refuses what RabbitMQ has and this broker lacks: the channel alone is closed, and a page lists it."""
-
-    closes = "channel"
+_AGE = re.compile(r"([0-9]+)([YMDhms])")
+UNITS = {"Y": 365 * 86400, "M": 30 * 86400, "D": 86400, "h": 3600, "m": 60, "s": 1}  # seconds
 
 
 class Settings:
@@ -44,6 +48,9 @@ class Settings:
     dead_letter_routing_key: str | None = None
     max_priority: int = 0
     single_active_consumer: bool = False
+    queue_type: str = CLASSIC
+    delivery_limit: Any = None
+    consumer_timeout: float | None = None
 
 
 class _BadValueError(Exception):
@@ -130,8 +137,8 @@ def _priority(value: Any) -> int:
     return int(value)
 
 
-def _version(value: Any) -> int:
-    if _natural(value) not in (1, 2):
+def _version(known: tuple[int, ...], value: Any) -> int:
+    if _natural(value) not in known:
         raise _BadValueError(f"\"unsupported queue version '{value}'\"")
     return int(value)
 
@@ -161,41 +168,92 @@ def _boolean(value: Any) -> bool:
 
 
 def _queue_type(value: Any) -> str:
-    if _text(value) in OTHER_KINDS:
-        raise NotInTestsError(f"queues of type '{value}'")
-    if value != CLASSIC:
+    if _text(value) not in KINDS:
         raise _BadValueError(f"\"unsupported queue type '{value}'\"")
     return str(value)
 
 
-# Those that a classic queue has, with their checks. RabbitMQ checks and compares them in this order, but for
-# the type, which it checks first.
+def _strategy(value: Any) -> str:
+    if _text(value) not in STRATEGIES:
+        raise _BadValueError("invalid_dlx_strategy")
+    return str(value)
+
+
+def _leader(value: Any) -> str:
+    if _text(value) not in LEADERS:
+        raise _BadValueError("invalid_queue_locator_arg")
+    return str(value)
+
+
+def _group_size(value: Any) -> int:
+    if _natural(value) == 0:
+        raise _BadValueError("{value_zero,0}")
+    return int(value)
+
+
+def age(text: str) -> int | None:
+    """Return the seconds of a text such as ``"7D"``; None where it is no such."""
+    found = _AGE.fullmatch(text)
+    return None if found is None else int(found[1]) * UNITS[found[2]]
+
+
+def _age(value: Any) -> int:
+    found = age(_text(value))
+    if found is None:
+        raise _BadValueError("invalid_max_age")
+    return found
+
+
+# Those that RabbitMQ knows, with their checks, in the order in which it checks them; the type comes first.
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "x-expires": _lifetime,
     "x-message-ttl": _milliseconds,
     DEAD_LETTER_EXCHANGE: _text,
     DEAD_LETTER_KEY: _text,
+    "x-dead-letter-strategy": _strategy,
     "x-max-length": _natural,
     "x-max-length-bytes": _natural,
+    "x-max-in-memory-length": _natural,
+    "x-max-in-memory-bytes": _natural,
     "x-max-priority": _priority,
     "x-overflow": _overflow,
     "x-queue-mode": _mode,
-    "x-queue-version": _version,
+    QUEUE_VERSION: _natural,
     "x-single-active-consumer": _boolean,
     QUEUE_TYPE: _queue_type,
+    "x-quorum-initial-group-size": _group_size,
+    MAX_AGE: _age,
+    "x-stream-max-segment-size-bytes": _natural,
+    "x-initial-cluster-size": _group_size,
+    "x-queue-leader-locator": _leader,
+    "x-delivery-limit": lambda value: value,
+    CONSUMER_TIMEOUT: _milliseconds,
 }
-COMPARED = (*CHECKS, "x-queue-master-locator")
-# Those that queues of other types have.
-FOREIGN = frozenset({
-    "x-dead-letter-strategy", "x-delivery-limit", "x-initial-cluster-size", "x-max-age",
-    "x-max-in-memory-bytes", "x-max-in-memory-length", "x-queue-leader-locator",
-    "x-quorum-initial-group-size", "x-stream-max-segment-size-bytes",
-})  # fmt: skip
+# Those that queues of a type have; they are compared in this order.
+TAKEN: dict[str, tuple[str, ...]] = {
+    CLASSIC: (
+        "x-expires", "x-message-ttl", DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, "x-max-length",
+        "x-max-length-bytes", "x-max-priority", "x-overflow", "x-queue-mode", QUEUE_VERSION,
+        "x-single-active-consumer", QUEUE_TYPE,
+    ),
+    QUORUM: (
+        DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, "x-dead-letter-strategy", "x-expires", "x-max-length",
+        "x-max-length-bytes", "x-max-in-memory-length", "x-max-in-memory-bytes", "x-overflow",
+        "x-single-active-consumer", QUEUE_TYPE, "x-quorum-initial-group-size", "x-delivery-limit",
+        "x-message-ttl", "x-queue-leader-locator", CONSUMER_TIMEOUT,
+    ),
+    STREAM: (
+        "x-max-length-bytes", QUEUE_TYPE, MAX_AGE, "x-stream-max-segment-size-bytes",
+        "x-initial-cluster-size", "x-queue-leader-locator",
+    ),
+}  # fmt: skip
+PLACE = "x-queue-master-locator"  # which is compared alone
 CONSUMER_CHECKS: dict[str, Callable[[Any], Any]] = {
     "x-priority": _integer,
     "x-cancel-on-ha-failover": _boolean,
 }
-FOREIGN_TO_CONSUMERS = frozenset({"x-stream-offset"})
+OFFSET = "x-stream-offset"
+CONSUMER_TAKEN = {CLASSIC: ("x-priority",), QUORUM: ("x-priority",), STREAM: (OFFSET,)}
 
 
 def _checked(where: str, name: str, check: Callable[[Any], Any], value: Any) -> Any:
@@ -210,11 +268,10 @@ def _checked(where: str, name: str, check: Callable[[Any], Any], value: Any) -> 
         raise AmqpPreconditionFailed(f"invalid arg '{name}' for {where}: {bad}") from None
 
 
-def _refuse_foreign(where: str, arguments: dict[str, Any], foreign: frozenset[str]) -> None:
-    for name in arguments:
-        if name in foreign:
-            text = f"invalid arg '{name}' for {where} of queue type rabbit_classic_queue"
-            raise AmqpPreconditionFailed(text)
+def _refuse_foreign(where: str, names: Iterable[str], kind: str) -> None:
+    for name in names:
+        text = f"invalid arg '{name}' for {where} of queue type rabbit_{kind}_queue"
+        raise AmqpPreconditionFailed(text)
 
 
 def require_text(where: str, arguments: dict[str, Any], name: str) -> None:
@@ -228,32 +285,50 @@ def require_text(where: str, arguments: dict[str, Any], name: str) -> None:
         raise AmqpPreconditionFailed(text)
 
 
-def settings(where: str, arguments: dict[str, Any]) -> Settings:
+def settings(where: str, arguments: dict[str, Any], version: Version) -> Settings:
     """Return what arguments say.
 
     Args:
         where: the queue and its virtual host, as texts have them.
         arguments: of the declaration.
+        version: whose rules there are.
 
     Raises:
         AmqpPreconditionFailed: a value that an argument cannot have, or an argument of other types of queues.
-        NotInTestsError: a type of queue that this broker lacks.
     """
     require_text(where, arguments, DEAD_LETTER_EXCHANGE)
-    if QUEUE_TYPE in arguments:
-        _checked(where, QUEUE_TYPE, _queue_type, arguments[QUEUE_TYPE])
     found = Settings()
+    if QUEUE_TYPE in arguments:
+        found.queue_type = _checked(where, QUEUE_TYPE, _queue_type, arguments[QUEUE_TYPE])
     for name, check in CHECKS.items():
-        if name not in arguments:
+        if name not in arguments or name in version.unchecked or name in version.unknown:
             continue
+        if name == QUEUE_VERSION:
+            check = partial(_version, version.queue_versions)
         checked = _checked(where, name, check, arguments[name])
         if name == DEAD_LETTER_KEY and DEAD_LETTER_EXCHANGE not in arguments:
             raise AmqpPreconditionFailed(f"invalid arg '{name}' for {where}: routing_key_but_no_dlx_defined")
         attribute = name[2:].replace("-", "_")
         if hasattr(found, attribute):
             setattr(found, attribute, checked)
-    _refuse_foreign(where, arguments, FOREIGN)
+    taken = taken_by(found.queue_type, version)
+    foreign = (
+        name for name in arguments if name in CHECKS and name not in taken and name not in version.unknown
+    )
+    _refuse_foreign(where, sorted(foreign) if version.sorts else foreign, found.queue_type)
     return found
+
+
+def as_compared(arguments: dict[str, Any], version: Version) -> dict[str, Any]:
+    """Return arguments as they are compared: with times in milliseconds, where a version does so."""
+    told = arguments.get(MAX_AGE)
+    seconds = age(told) if version.compares_ages and isinstance(told, str) else None
+    return arguments if seconds is None else {**arguments, MAX_AGE: seconds * 1000}
+
+
+def taken_by(kind: str, version: Version) -> tuple[str, ...]:
+    """Return the arguments that queues of a type have, in the order in which they are compared."""
+    return (*TAKEN[kind], *version.classic_takes) if kind == CLASSIC else TAKEN[kind]
 
 
 def require_same(
@@ -289,17 +364,26 @@ def weight(arguments: dict[str, Any]) -> int:
     return 1 + len(repr(arguments)) // OBJECT_OCTETS
 
 
-def consumer_priority(where: str, arguments: dict[str, Any]) -> int:
-    """Return the priority that the arguments of a consumer give it.
+def consumer_priority(where: str, arguments: dict[str, Any], kind: str, version: Version) -> int:
+    """Return the priority that the arguments of a consumer give it, of a queue of a type.
 
     Raises:
         AmqpPreconditionFailed: a value that an argument cannot have, or an argument of other types of queues.
     """
     for name, check in CONSUMER_CHECKS.items():
-        if name in arguments:
+        if name in arguments and name not in version.unchecked:
             _checked(where, name, check, arguments[name])
-    _refuse_foreign(where, arguments, FOREIGN_TO_CONSUMERS)
+    taken = CONSUMER_TAKEN[kind]
+    _refuse_foreign(
+        where, (name for name in ("x-priority", OFFSET) if name in arguments and name not in taken), kind
+    )
     return int(arguments.get("x-priority", 0))
+
+
+def consumer_timeout(arguments: dict[str, Any]) -> float | None:
+    """Return the seconds in which a consumer says that it settles; None where it says nothing."""
+    told = arguments.get(CONSUMER_TIMEOUT)
+    return told / 1000 if isinstance(told, int) else None
 
 
 def expiration(value: str) -> float:
@@ -356,21 +440,41 @@ def comparable(value: Any) -> Any:
     return value
 
 
+def typed(value: Any, bound: bool = False) -> Any:
+    """Return what RabbitMQ compares where a number is no fraction, and the time in a message equals nothing.
+
+    Args:
+        value: of a table.
+        bound: whether that of a binding, whose times are numbers.
+    """
+    told_apart = float if bound else (float, datetime)
+    return wire_type(value) if isinstance(value, told_apart) else "", comparable(value)
+
+
 __all__ = [
-    "COMPARED",
+    "CLASSIC",
     "MAY_BE_INFINITE",
     "NEVER",
-    "NotInTestsError",
+    "OFFSET",
+    "PLACE",
+    "QUEUE_TYPE",
+    "QUORUM",
+    "STREAM",
     "Settings",
+    "age",
+    "as_compared",
     "comparable",
     "consumer_priority",
+    "consumer_timeout",
     "expiration",
     "is_finite",
     "require_same",
     "require_text",
     "settings",
     "shown",
+    "taken_by",
     "term",
+    "typed",
     "weight",
     "wire_type",
 ]  # fmt: skip

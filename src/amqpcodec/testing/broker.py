@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from ..limits import Limits
 from .clock import Clock, Timer
 from .faults import Faults
 from .hosts import Store, VirtualHost
+from .late import LOOK_SECONDS, look
 from .listening import Listener
 from .messages import Message
 from .methods import HANDLERS, by_class, replies_of
@@ -30,6 +31,7 @@ from .records import (
 from .replies import Replies
 from .session import Session
 from .threads import on_the_loop
+from .versions import Like, version_of
 from .wire import BrokerStream
 
 if TYPE_CHECKING:
@@ -56,8 +58,14 @@ class Broker:
         tls: a context for TLS, or True for a certificate that is made at start, of which
             `certificate` has the authority. It needs the extra ``testing``.
         heartbeat, frame_max, channel_max: as the broker offers them.
-        max_message_size: octets of the largest body; a larger one is refused with 406 once it has come.
+        max_message_size: octets of the largest body; a larger one is refused with 406 once it has come. None
+            for those of the version: 128 MiB, or 16 MiB from 4.0 on.
         memory_limit: octets of messages beyond which publishers are blocked.
+        like: the version of RabbitMQ whose answers are given: ``"3.10"``, ``"4.0"`` or ``"4.3"``.
+        denied: deprecated features that are not permitted: ``"global_qos"``, ``"transient_nonexcl_queues"``.
+        default_queue_type: of queues that stay, where their declaration says none.
+        consumer_timeout: seconds in which a delivery is to be settled; None for any time. The broker looks at
+            that once a minute, or as often as these seconds where they are less.
         kept: published messages that are kept to be looked at; older ones are counted alone.
         dialect: a name of `amqpcodec.DIALECTS` or a module; it has to have what RabbitMQ's has.
 
@@ -78,15 +86,24 @@ class Broker:
         heartbeat: int = 60,
         frame_max: int = 131072,
         channel_max: int = 2047,
-        max_message_size: int = 128 << 20,
+        max_message_size: int | None = None,
         memory_limit: int = 256 << 20,
         kept: int = 10_000,
+        like: Like = "3.10",
+        denied: Collection[str] = (),
+        default_queue_type: str = "classic",
+        consumer_timeout: float | None = 1800.0,
         dialect: Any = "rabbitmq-0-9-1",
     ) -> None:
         if users is not None and not isinstance(users, Mapping):
             raise TypeError(f"users must be passwords by user name, not {type(users).__name__}")
         if isinstance(virtual_hosts, str):
             raise TypeError(f"virtual_hosts must be several names, as in [{virtual_hosts!r}]")
+        self.version = version_of(
+            like, denied=denied, default_queue_type=default_queue_type, consumer_timeout=consumer_timeout
+        )
+        if max_message_size is None:
+            max_message_size = self.version.max_message_size
         self.users = {"guest": "guest"} if users is None else dict(users)
         self.clock = Clock()
         self.errors: list[Exception] = []
@@ -122,7 +139,10 @@ class Broker:
         """Begin with nothing."""
         self.store = Store(self._memory_limit, MOST_OBJECTS, self._on_memory)
         self.replies = Replies()
-        self.hosts = {name: VirtualHost(name, self.clock, self.store, self.replies) for name in self._names}
+        self.hosts = {
+            name: VirtualHost(name, self.clock, self.store, self.replies, self.version)
+            for name in self._names
+        }
         self.history = History(self._kept)
         self.consumer_tags = count(1)
         self._connections = count(1)
@@ -149,7 +169,20 @@ class Broker:
         self._context = self._make_context()
         self._listener.open(self._context)
         self._is_running = True
+        if self.version.consumer_timeout is not None:
+            self._look_later(min(self.version.consumer_timeout, LOOK_SECONDS))
         await self._listener.accepting()
+
+    def _look_later(self, seconds: float) -> None:
+        """Look for deliveries that are not settled in time, again and again."""
+
+        def look_now() -> None:
+            for session in list(self.sessions.values()):
+                for channel in list(session.channels.values()):
+                    look(channel, self.clock.time())
+            self._look_later(seconds)
+
+        self.clock.call_later(seconds, look_now)
 
     @on_the_loop
     def listen(self) -> None:

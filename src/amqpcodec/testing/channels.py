@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from .. import replace
 from .. import reply_errors as refused
 from .._protocol.codes import INTERNAL_ERROR
+from . import late
 from . import messages as states
 from .arguments import MAY_BE_INFINITE, is_finite
-from .messages import Entry, Message
+from .messages import Content, Entry, Message, by_name
 from .queues import Queue
-from .replies import REPLY_TO
+from .replies import REPLY_TO, Address
 
 if TYPE_CHECKING:
     from .session import Session
 
-Settling = Callable[[Queue, Entry], object]
+DELIVERY_MODES = (None, 1, 2)
+Settling = Literal["acknowledge", "discard", "reject", "release", "requeue", "give_back"]
 
 
 @dataclass(slots=True, eq=False)
@@ -27,6 +31,7 @@ class Subscription:
     Attributes:
         prefetch: how much may be held; 0 for no limit.
         held: how much was delivered and is not settled.
+        timeout: seconds in which that is to be settled; None where it says nothing.
     """
 
     channel: Channel
@@ -37,13 +42,16 @@ class Subscription:
     priority: int
     prefetch: int
     held: int = 0
+    timeout: float | None = None
 
     def takes_more(self) -> bool:
         """Return whether it may get a message now: it has room, and its client reads."""
         channel = self.channel
         if self.prefetch and self.held >= self.prefetch:
             return False
-        if channel.prefetch and channel.held_by_consumers >= channel.prefetch:  # without acks as well
+        if (
+            channel.prefetch and self.queue.heeds_channels and channel.held_by_consumers >= channel.prefetch
+        ):  # without acks as well
             return False
         return channel.session.takes_deliveries(self.queue)
 
@@ -64,7 +72,7 @@ class Subscription:
         method = session.amqp.Basic.Deliver(
             self.tag, tag, entry.redelivered, message.exchange, message.routing_key
         )
-        session.send(channel.number, method, message)
+        session.send(channel.number, method, self.queue.content(entry))
 
     def cancelled(self) -> None:
         """Take note that the queue is gone: the client is told, if it can be."""
@@ -82,6 +90,8 @@ class Channel:
         consumer_prefetch: of consumers to come; 0 for no limit.
         prefetch: of all consumers together; 0 for no limit.
         held: what is to be acknowledged, by delivery tag.
+        marks: times, and the last delivery tag at each; `late.look` leaves them.
+        late: consumers of deliveries that were not settled in time, and have gone back, by delivery tag.
         taken: what is to be confirmed, by sequence number.
         transaction: publishes and settlements that wait for tx.commit; None outside of transactions.
         reply_name: the name by which replies come to this channel; empty without a consumer for them.
@@ -98,11 +108,20 @@ class Channel:
         self.consumers: dict[str, Subscription] = {}
         self.held: dict[int, Entry] = {}
         self.held_by_consumers = 0
+        self.marks: deque[tuple[float, int]] = deque()
+        self.late: dict[int, Subscription] = {}
         self.last_delivery: Entry | None = None
         self.taken: dict[int, Message] = {}
         self.transaction: list[Any] | None = None
         self.reply_name = ""
         self.reply_tag = ""
+
+    def limit(self, prefetch: int) -> None:
+        """Let all consumers together hold so much; 0 for no limit."""
+        if prefetch != self.prefetch:
+            self.prefetch = prefetch
+            for consumer in list(self.consumers.values()):
+                consumer.queue.dispatch()
 
     def queue_name(self, name: str) -> str:
         """Return the name of a queue, for an empty one that of the queue declared last."""
@@ -114,7 +133,7 @@ class Channel:
         """Return the queue of a name, empty for the one declared last, if this connection may use it."""
         return self.host.queue(self.queue_name(name), self.session)
 
-    def send(self, method: Any, message: Message | None = None) -> None:
+    def send(self, method: Any, message: Message | Content | None = None) -> None:
         """Send a method behind the confirms that are due."""
         if self.taken:
             self.confirm_taken()
@@ -138,6 +157,7 @@ class Channel:
         if method.immediate:
             raise refused.AmqpNotImplemented("immediate=true")
         host, session = self.host, self.session
+        version = host.version
         exchange = host.exchange(method.exchange)
         if exchange.internal:
             where = f"exchange '{exchange.name}' in vhost '{host.name}'"
@@ -154,20 +174,25 @@ class Channel:
         if user is not None and user != session.user:
             text = f"user_id property set to '{user}' but authenticated user was '{session.user}'"
             raise refused.AmqpPreconditionFailed(text)
+        headers = properties.headers
+        if version.sorts and headers and len(headers) > 1:
+            properties, raw = replace(properties, headers=by_name(headers)), None
         message = Message(
             exchange.name, method.routing_key, properties, body, host.name, method.mandatory, session.number,
             self.number, raw,
         )  # fmt: skip
+        if version.checks_modes and properties.delivery_mode not in DELIVERY_MODES:
+            text = f"invalid message: {{delivery_mode_unknown,{properties.delivery_mode}}}"
+            raise refused.AmqpPreconditionFailed(text)
         names = host.route(message, exchange)
         if self.transaction is None:
-            self.pass_on(message, names, sequence_number)
+            self.pass_on(message, host.there(names), sequence_number)
         else:
             session.broker.store.taken(message.size)
-            self.transaction.append((message, names))
+            self.transaction.append((message, host.there(names) if version.routes_early else names))
 
-    def pass_on(self, message: Message, names: list[str], number: int | None) -> bool:
+    def pass_on(self, message: Message, queues: list[Queue | Address], number: int | None) -> bool:
         """Pass a message on to its queues; send it back, confirm it. Return False if a queue refuses it."""
-        queues = self.host.there(names)
         accepted = self.host.deliver(message, queues)
         if not queues and message.mandatory:
             message.returned = True
@@ -212,7 +237,7 @@ class Channel:
 
         Args:
             tags: delivery tags.
-            how: a method of `Queue`.
+            how: the name of a method of `Queue`.
         """
         if self.transaction is not None:
             self.transaction.append((tuple(tags), how))
@@ -226,11 +251,12 @@ class Channel:
         for tag in tags:
             entry = held.pop(tag, None)
             if entry is None:
+                late.settle(self, tag, how in ("acknowledge", "discard"))
                 continue
             if entry.consumer is not None:
                 entry.consumer.held -= 1
                 self.held_by_consumers -= 1
-            how(entry.queue, entry)
+            getattr(entry.queue, how)(entry)
             touched[entry.queue] = None
         if self.prefetch:  # room for one queue is room for all that this channel consumes from
             touched.update(dict.fromkeys(consumer.queue for consumer in self.consumers.values()))
@@ -255,11 +281,30 @@ class Channel:
             if isinstance(first, Message):
                 store.taken(-first.size)
                 if commits:
-                    accepted = self.pass_on(first, second, None) and accepted
+                    accepted = self._commit(first, second) and accepted
             elif commits:
                 self.settle_now(first, second)
         if not accepted:
             raise refused.AmqpPreconditionFailed("partial tx completion")
+
+    def _commit(self, message: Message, targets: list[Any]) -> bool:
+        """Pass a message on that has waited, by names of queues or to those that there were.
+
+        Raises:
+            AmqpResourceError: one of those is gone, and the version does not take that for a refusal.
+        """
+        if not self.host.version.routes_early:
+            return self.pass_on(message, self.host.there(targets), None)
+        left = [queue for queue in targets if not queue.deleted]
+        for queue in targets:
+            if queue not in left and self.host.version.misses_queues and queue.name not in self.host.queues:
+                where = f'{{resource,<<"{self.host.name}">>,queue,<<"{queue.name}">>}}'
+                raise refused.AmqpResourceError(f"failed to deliver message: {{not_found,{where}}}")
+        if left == targets:
+            return self.pass_on(message, left, None)
+        if left:
+            self.pass_on(message, left, None)
+        return False
 
     # -- the end
 
@@ -287,7 +332,7 @@ class Channel:
         self.consumers.clear()
         for queue, consumers in gone.items():
             queue.remove_consumers(consumers)
-        self.settle_now(list(self.held), Queue.requeue)  # others get it
+        self.settle_now(list(self.held), "give_back")  # others get it
         for queue in gone:
             queue.unused()
             queue.dispatch()
@@ -301,13 +346,13 @@ class Channel:
             return
         self.last_tag = tag = self.last_tag + 1
         message = entry.message
-        method = basic.GetOk(tag, entry.redelivered, message.exchange, message.routing_key, len(queue.ready))
         if no_ack:
             queue.acknowledge(entry)
         else:
             entry.consumer = None
             self.held[tag] = entry
-        self.send(method, message)
+        method = basic.GetOk(tag, entry.redelivered, message.exchange, message.routing_key, len(queue.ready))
+        self.send(method, queue.content(entry, fetched=True))
 
     def deliver_again(self) -> None:
         """Put the message that was delivered last into its queue again."""

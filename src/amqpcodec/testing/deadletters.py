@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 from .. import FieldValue, replace
 from . import messages as states
 from .arguments import comparable
-from .messages import Message, keys_in
+from .messages import UNCOUNTED, Message, by_name, keys_in
 
 if TYPE_CHECKING:
     from .hosts import VirtualHost
     from .queues import Queue
+    from .versions import Version
 
-FIRST = ("reason", "queue", "exchange")  # of the first death, which has headers of its own
+FIRST = ("reason", "queue", "exchange")  # of the first and the last death, which have headers of their own
+OF_DEATHS = frozenset(
+    {"x-death", *(f"x-{which}-death-{name}" for which in ("first", "last") for name in FIRST)}
+)
 _HALF = 1 << 63  # counts go round beyond 64 bits
 AT_ONCE = 10_000  # deaths that one event may cause before the rest waits for the next turn
 
@@ -29,14 +33,20 @@ class DeadLetters:
 
     def __init__(self, host: VirtualHost) -> None:
         self._host = host
-        self._waiting: deque[tuple[Queue, Message, str]] = deque()
+        self._waiting: deque[tuple[Queue, Message, str, tuple[int, int]]] = deque()
         self._busy = False
 
-    def add(self, queue: Queue, message: Message, reason: str) -> None:
-        """Pass a message on that has died in a queue, where that says so."""
+    def add(self, queue: Queue, message: Message, reason: str, carried: tuple[int, int] = UNCOUNTED) -> None:
+        """Pass a message on that has died in a queue, where that says so.
+
+        Args:
+            queue, message: which.
+            reason: of its death.
+            carried: how often it has come back there, as `Message.carried`.
+        """
         if queue.settings.dead_letter_exchange is None:
             return
-        self._waiting.append((queue, message, reason))
+        self._waiting.append((queue, message, reason, carried))
         if not self._busy:
             self._pass_on()
 
@@ -63,14 +73,16 @@ class DeadLetters:
         if self._waiting:
             self._host.clock.call_soon(self._pass_on)
 
-    def _send(self, queue: Queue, message: Message, reason: str) -> None:
+    def _send(self, queue: Queue, message: Message, reason: str, carried: tuple[int, int]) -> None:
         settings = queue.settings
         exchange = self._host.exchanges.get(settings.dead_letter_exchange or "")
         if exchange is None:
             return
         key = settings.dead_letter_routing_key
         try:
-            made = _properties(message, queue.name, reason, self._host.clock.now(), key is not None)
+            made = _properties(
+                message, queue.name, reason, self._host.clock.now(), key is not None, self._host.version
+            )
         except _MalformedError:
             return
         letter = Message(
@@ -78,6 +90,8 @@ class DeadLetters:
             message.virtual_host,
         )  # fmt: skip
         letter.seen = made
+        if carried != UNCOUNTED:
+            letter.carried = carried
         if key is None:
             letter.bcc = message.bcc
             letter.also_by(message.bcc)
@@ -127,7 +141,7 @@ def _once_more(death: dict[str, Any]) -> dict[str, Any]:
     return {**death, "count": (before + 1 + _HALF) % (2 * _HALF) - _HALF}
 
 
-def _with_death(headers: dict[str, Any], death: dict[str, Any]) -> dict[str, Any]:
+def _with_death(headers: dict[str, Any], death: dict[str, Any], version: Version) -> dict[str, Any]:
     """Return headers that tell of a further death, the first of all."""
     before = headers.get("x-death", [])
     deaths = _merged(before) if isinstance(before, list) else []
@@ -136,7 +150,8 @@ def _with_death(headers: dict[str, Any], death: dict[str, Any]) -> dict[str, Any
     others = [each for each in deaths if each is not same]
     deaths = [death if same is None else _once_more(same), *others]
     first = {} if "x-death" in headers else {f"x-first-death-{name}": death[name] for name in FIRST}
-    return {**headers, **first, "x-death": deaths}
+    last = {f"x-last-death-{name}": death[name] for name in FIRST} if version.tells_last_death else {}
+    return by_name({**headers, **first, **last, "x-death": deaths})
 
 
 def _counted(properties: Any) -> Any:
@@ -148,10 +163,14 @@ def _counted(properties: Any) -> Any:
     return replace(properties, headers={**properties.headers, "x-death": deaths})
 
 
-def _properties(message: Message, queue: str, reason: str, now: datetime, own_key: bool) -> Any:
+def _properties(
+    message: Message, queue: str, reason: str, now: datetime, own_key: bool, version: Version
+) -> Any:
     """Return the properties of a dead letter: its headers tell how it died."""
     properties = message.properties
     headers = dict(properties.headers or {})
+    if message.seen is None and not version.reads_deaths:  # which are the publisher's own
+        headers = {name: value for name, value in headers.items() if name not in OF_DEATHS}
     death = {
         "count": 1,
         "reason": reason,
@@ -162,9 +181,9 @@ def _properties(message: Message, queue: str, reason: str, now: datetime, own_ke
     }
     if properties.expiration is not None:
         death["original-expiration"] = properties.expiration
-    if own_key:
+    if own_key and not version.keeps_cc:
         headers.pop("CC", None)
-    return replace(properties, headers=_with_death(headers, death), expiration=None)
+    return replace(properties, headers=_with_death(headers, death, version), expiration=None)
 
 
 __all__ = ["DeadLetters"]

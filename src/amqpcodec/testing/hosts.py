@@ -5,28 +5,52 @@ What cannot be is raised as an exception of `amqpcodec.reply_errors`, which the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
 from .. import reply_errors as refused
-from .arguments import COMPARED, require_same, require_text, shown
+from .arguments import (
+    CLASSIC,
+    PLACE,
+    QUEUE_TYPE,
+    QUORUM,
+    STREAM,
+    as_compared,
+    require_same,
+    require_text,
+    settings,
+    shown,
+    taken_by,
+)
 from .clock import Clock
 from .deadletters import DeadLetters
-from .exchanges import ALTERNATE, TYPES, Binding, Exchange
+from .exchanges import ALTERNATE, Binding, Exchange
 from .messages import Message
 from .queues import Queue
-from .replies import REPLY_TO, Replies
+from .quorum import QuorumQueue
+from .replies import REPLY_TO, Address, Replies
+from .streams import StreamQueue
+from .versions import Version
 
 DEFAULT = ""
+PLAIN = re.compile("[a-z]*")  # names of types that RabbitMQ has heard of, mostly
 TRACE = "amq.rabbitmq.trace"
 OWN = {
     "amq.direct": "direct", "amq.fanout": "fanout", "amq.topic": "topic", "amq.headers": "headers",
     "amq.match": "headers", TRACE: "topic",
 }  # fmt: skip
+KINDS: dict[str, type[Queue]] = {CLASSIC: Queue, QUORUM: QuorumQueue, STREAM: StreamQueue}
 LOCKED = (
     "cannot obtain exclusive access to locked {}. It could be originally declared on another connection "
     "or the exclusive property value does not match that of the original declaration."
+)
+
+TRANSIENT_SHARED, GLOBAL_QOS = "transient_nonexcl_queues", "global_qos"
+DENIED = (
+    "Feature `{0}` is deprecated.\nIts use is not permitted per the configuration (overriding the default, "
+    'which is permitted):\n    "deprecated_features.permit.{0} = false"\nIts use will not be permitted by '
 )
 
 
@@ -71,31 +95,41 @@ class VirtualHost:
 
     Attributes:
         exchanges, queues: by name.
+        version: whose rules there are.
     """
 
-    def __init__(self, name: str, clock: Clock, store: Store, replies: Replies) -> None:
+    def __init__(self, name: str, clock: Clock, store: Store, replies: Replies, version: Version) -> None:
         self.name = name
+        self.version = version
+        self._routes_replies = version.routes_replies
         self.clock = clock
         self.store = store
         self.replies = replies
         self.dead_letters = DeadLetters(self)
-        self.exchanges = {DEFAULT: Exchange(DEFAULT, "direct", durable=True)}
-        for own, kind in OWN.items():
-            self.exchanges[own] = Exchange(own, kind, durable=True, internal=own == TRACE)
+        self.exchanges: dict[str, Exchange] = {}
+        for own, kind in {DEFAULT: "direct", **OWN}.items():
+            self.exchanges[own] = self._make_exchange(own, kind, durable=True, internal=own == TRACE)
         self.queues: dict[str, Queue] = {}
         self._bound: dict[Queue | Exchange, dict[Binding, None]] = {}
         self._names = count(1)
+
+    def _make_exchange(self, name: str, kind: str, **properties: Any) -> Exchange:
+        return Exchange(name, kind, is_strict=self.version.compares_strictly, **properties)
 
     # -- messages
 
     def route(self, message: Message, exchange: Exchange) -> list[str]:
         """Return the names of queues that a message goes to, each once, by way of other exchanges as well.
 
-        Those of the default exchange may not be there. A direct reply goes out at once, and to no queue.
+        Those of the default exchange may not be there. A direct reply goes out at once, and to no queue,
+        unless the version takes its address for the name of one.
         """
         keys = message.routing_keys
         if exchange.name == DEFAULT:
-            self.replies.send(message)
+            if not self._routes_replies and (
+                message.seen is None or not self.version.letters_are_no_replies
+            ):  # all but dead letters, which those are that are seen as such
+                self.replies.send(message)
             return list(keys)
         found: dict[str, None] = {}
         seen = {exchange}
@@ -117,11 +151,16 @@ class VirtualHost:
                 waiting.append(other)
         return list(found)
 
-    def there(self, names: Iterable[str]) -> list[Queue]:
-        """Return the queues of some names that are there."""
+    def there(self, names: Iterable[str]) -> list[Queue | Address]:
+        """Return the queues of some names that are there, and the addresses that are as queues."""
+        if self._routes_replies:
+            found: list[Queue | Address | None] = [
+                self.queues.get(name) or self.replies.address(name) for name in names
+            ]
+            return [each for each in found if each is not None]
         return [self.queues[name] for name in names if name in self.queues]
 
-    def deliver(self, message: Message, queues: list[Queue]) -> bool:
+    def deliver(self, message: Message, queues: list[Queue | Address]) -> bool:
         """Put a message into queues; return False if one of them refuses it."""
         if len(queues) < 2:
             return not queues or queues[0].put(message)
@@ -158,8 +197,10 @@ class VirtualHost:
         if method.passive:
             self.named(name)
             return
-        if method.type not in TYPES:
-            raise refused.AmqpCommandInvalid(f"invalid exchange type '{method.type}'")
+        if method.type not in self.version.exchange_types:
+            fault = "invalid" if PLAIN.fullmatch(method.type) else "unknown"
+            kind = getattr(refused, self.version.wrong_type)
+            raise kind(f"{fault} exchange type '{method.type}'")
         if name == DEFAULT:
             self.named(name)
         if name in self.exchanges:
@@ -169,7 +210,7 @@ class VirtualHost:
             raise refused.AmqpAccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
         arguments = dict(method.arguments or {})
         require_text(f"exchange '{name}' in vhost '{self.name}'", arguments, ALTERNATE)
-        exchange = Exchange(
+        exchange = self._make_exchange(
             name, method.type, durable=method.durable, auto_delete=method.auto_delete,
             internal=method.internal, arguments=arguments,
         )  # fmt: skip
@@ -207,6 +248,7 @@ class VirtualHost:
 
     def bind(self, exchange: Exchange, destination: Queue | Exchange, key: str, arguments: Any) -> None:
         """Have an exchange pass messages on."""
+        exchange.check_binding(destination, key)
         binding = Binding(exchange, destination, key, dict(arguments or {}))
         if binding.key not in exchange.bindings:
             self.store.made(binding.size)
@@ -273,11 +315,20 @@ class VirtualHost:
         if name.startswith("amq."):
             raise refused.AmqpAccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
         name = name or f"amq.gen-{next(self._names)}"
-        queue = Queue(self, method, name, arguments, user if method.exclusive else None)
+        if not (method.durable or method.exclusive) and TRANSIENT_SHARED in self.version.denied:
+            raise refused.AmqpInternalError(DENIED.format(TRANSIENT_SHARED))
+        found = settings(self.where(name), {QUEUE_TYPE: self._usual_type(method), **arguments}, self.version)
+        owner = user if method.exclusive else None
+        queue = KINDS[found.queue_type](self, method, name, arguments, found, owner)
         self.store.made(queue.size)
         self.queues[name] = queue
         queue.used()
         return queue
+
+    def _usual_type(self, method: Any) -> str:
+        """Return the type of a queue that is declared without one."""
+        stays = method.durable and not method.exclusive and not method.auto_delete
+        return self.version.default_queue_type if stays else CLASSIC
 
     def _require_same_queue(self, queue: Queue, method: Any, arguments: dict[str, Any]) -> None:
         where = self.where(queue)
@@ -285,7 +336,12 @@ class VirtualHost:
             raise refused.AmqpResourceLocked(LOCKED.format(where))
         durable = method.durable and not method.exclusive
         _require_facts(where, queue, {"durable": durable, "auto_delete": method.auto_delete})
-        require_same(where, queue.arguments, arguments, COMPARED)
+        current, names = queue.arguments, taken_by(queue.kind, self.version)
+        if self.version.compares_types:
+            current = {**current, QUEUE_TYPE: queue.kind}
+            arguments = {QUEUE_TYPE: self._usual_type(method), **arguments}
+        current, arguments = (as_compared(each, self.version) for each in (current, arguments))
+        require_same(where, current, arguments, (*names, PLACE))
         queue.used()
 
     def delete_queue(self, queue: Queue) -> int:

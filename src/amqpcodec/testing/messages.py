@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import replace
 from ..reply_errors import AmqpPreconditionFailed
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 MEMORY_BESIDE_BODY = 1024
 MEMORY_OF_OCTET = 16
 
-DELIVERY_MODES = (None, 1, 2)
-
 READY = "ready"
 UNACKNOWLEDGED = "unacknowledged"
 ACKNOWLEDGED = "acknowledged"
 REJECTED = "rejected"
 EXPIRED = "expired"
 MAXLEN = "maxlen"
+DELIVERY_LIMIT = "delivery_limit"
 PURGED = "purged"
 DELETED = "deleted"
-STATES = (READY, UNACKNOWLEDGED, ACKNOWLEDGED, REJECTED, EXPIRED, MAXLEN, PURGED, DELETED)
+STATES = (READY, UNACKNOWLEDGED, ACKNOWLEDGED, REJECTED, EXPIRED, MAXLEN, DELIVERY_LIMIT, PURGED, DELETED)
 CONFIRMS = ("", "ack", "nack")
+UNCOUNTED = 0, 0
 
 
 class Message:
@@ -51,8 +51,10 @@ class Message:
         seen: its properties, where those that go on say more than values; None for the same.
         returned: whether it went back, because no queue took it.
         confirm: ``"ack"`` or ``"nack"`` as the publisher was told; empty if it was not.
+        carried: how often it has come back to the queue that it has died in: failed, and in all.
         settled: for each queue that took it, what became of it there: ``"ready"``, ``"unacknowledged"``,
-            ``"acknowledged"``, ``"rejected"``, ``"expired"``, ``"maxlen"``, ``"purged"``, ``"deleted"``.
+            ``"acknowledged"``, ``"rejected"``, ``"expired"``, ``"maxlen"``, ``"delivery_limit"``,
+            ``"purged"``, ``"deleted"``.
         size: octets that it takes in memory, about.
 
     Raises:
@@ -60,8 +62,8 @@ class Message:
     """
 
     __slots__ = (
-        "bcc", "body", "channel", "confirm", "connection", "exchange", "lifetime", "mandatory", "returned",
-        "routing_key", "routing_keys", "seen", "settled", "size", "to_send", "virtual_host",
+        "bcc", "body", "carried", "channel", "confirm", "connection", "exchange", "lifetime", "mandatory",
+        "returned", "routing_key", "routing_keys", "seen", "settled", "size", "to_send", "virtual_host",
     )  # fmt: skip
 
     def __init__(
@@ -88,14 +90,12 @@ class Message:
         self.lifetime = NEVER if properties.expiration is None else expiration(properties.expiration)
         self.to_send = properties if raw is None else raw
         self.seen: Any = None
+        self.carried = UNCOUNTED
         self.bcc: Iterable[str] = ()
         self.routing_keys: Iterable[str] = (routing_key,)
         headers = properties.headers
         if headers and ("CC" in headers or "BCC" in headers):
             self._read_keys(properties)
-        if properties.delivery_mode not in DELIVERY_MODES:
-            text = f"invalid message: {{delivery_mode_unknown,{properties.delivery_mode}}}"
-            raise AmqpPreconditionFailed(text)
         self.returned = False
         self.confirm = ""
         self.settled: dict[str, str] = {}
@@ -117,8 +117,10 @@ class Message:
     @property
     def properties(self) -> Any:
         """Its properties, to be looked at."""
-        if self.seen is not None:
-            return self.seen
+        return self.decoded() if self.seen is None else self.seen
+
+    def decoded(self) -> Any:
+        """Return the properties that go on, as they are read."""
         return self.to_send.decoded() if hasattr(self.to_send, "decoded") else self.to_send
 
     @property
@@ -146,6 +148,11 @@ def keys_in(headers: dict[str, Any], name: str) -> list[str]:
     return [key for key in keys if isinstance(key, str)]
 
 
+def by_name(headers: dict[str, Any]) -> dict[str, Any]:
+    """Return headers sorted by name, as they are wherever RabbitMQ has written some of them."""
+    return dict(sorted(headers.items()))
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """A message in one queue.
@@ -157,6 +164,8 @@ class Entry:
         expires_at: when it ends, in seconds of the clock; or `NEVER`.
         redelivered: whether it was delivered before.
         consumer: who was delivered it last; None for nobody, and for who has asked for it by basic.get.
+        failures: how often it has come back in a way that counts for a delivery limit.
+        acquired: how often it has come back.
     """
 
     message: Message
@@ -165,6 +174,20 @@ class Entry:
     expires_at: float
     redelivered: bool = False
     consumer: Subscription | None = None
+    failures: int = 0
+    acquired: int = 0
+
+    def count(self, is_failure: bool) -> None:
+        """Count that it has come back."""
+        self.acquired += 1
+        self.failures += is_failure
 
 
-__all__ = ["Entry", "Message", "keys_in"]
+class Content(NamedTuple):
+    """Holds what is sent of a message, where it is not as it came."""
+
+    to_send: Any
+    body: bytes
+
+
+__all__ = ["UNCOUNTED", "Content", "Entry", "Message", "by_name", "keys_in"]

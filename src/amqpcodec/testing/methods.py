@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import reply_errors as refused
-from .arguments import consumer_priority
+from .arguments import consumer_priority, consumer_timeout
 from .channels import Channel, Subscription
-from .queues import Queue
+from .hosts import GLOBAL_QOS
 from .replies import REPLY_TO
+from .versions import CrashedError
 
 Handler = Callable[[Channel, Any], None]
 
@@ -52,9 +53,16 @@ def queue_declare(channel: Channel, method: Any) -> None:
         channel.last_queue = method.queue
         channel.answer(method, method.queue, 0, 1)
         return
+    replies = channel.session.broker.replies
+    if (
+        method.queue.startswith(REPLY_TO)
+        and channel.host.version.routes_replies
+        and not replies.was_given(method.queue)
+    ):
+        raise CrashedError  # at a name that it cannot read
     queue = channel.host.declare_queue(method, channel.session)
     channel.last_queue = queue.name
-    channel.answer(method, queue.name, len(queue.ready), len(queue.consumers))
+    channel.answer(method, queue.name, len(queue.ready), queue.consumer_count)
 
 
 def queue_bind(channel: Channel, method: Any) -> None:
@@ -91,11 +99,7 @@ def queue_delete(channel: Channel, method: Any) -> None:
         channel.answer(method, 0)
         return
     queue = channel.queue(method.queue)
-    if method.if_unused and queue.consumers:
-        raise refused.AmqpPreconditionFailed(f"{host.where(queue)} in use")
-    if method.if_empty and queue.ready:
-        raise refused.AmqpPreconditionFailed(f"{host.where(queue)} not empty")
-    channel.answer(method, len(queue.ready))
+    channel.answer(method, queue.check_delete(method.if_unused, method.if_empty))
     host.delete_queue(queue)  # consumers are told after the answer
 
 
@@ -103,11 +107,11 @@ def basic_qos(channel: Channel, method: Any) -> None:
     """Limit what is delivered and not settled: of consumers to come, or of all together."""
     if method.prefetch_size:
         raise refused.AmqpNotImplemented(f"prefetch_size!=0 ({method.prefetch_size})")
-    if method.global_:
-        channel.prefetch = method.prefetch_count
-        for consumer in list(channel.consumers.values()):
-            consumer.queue.dispatch()
+    version = channel.host.version
+    if method.global_ and version.shares_limits and GLOBAL_QOS not in version.denied:
+        channel.limit(method.prefetch_count)
     else:
+        channel.limit(0)  # of the channel there is none then
         channel.consumer_prefetch = method.prefetch_count
     channel.answer(method)
 
@@ -122,16 +126,16 @@ def basic_consume(channel: Channel, method: Any) -> None:
         channel.answer(method, tag)
         return
     queue = channel.host.queue(name, session)
-    where = channel.host.where(queue)
-    priority = consumer_priority(where, method.arguments or {})
-    is_shared = queue.consumers or queue.settings.single_active_consumer
-    if queue.is_exclusively_used or (method.exclusive and is_shared):
-        raise refused.AmqpAccessRefused(f"{where} in exclusive use")
+    arguments = method.arguments or {}
+    priority = consumer_priority(channel.host.where(queue), arguments, queue.kind, channel.host.version)
+    queue.check_consumer(method, channel.consumer_prefetch, bool(channel.prefetch))
     session.broker.store.made(1)
     prefetch = 0 if method.no_ack else channel.consumer_prefetch
     consumer = Subscription(channel, tag, queue, method.no_ack, method.exclusive, priority, prefetch)
+    if channel.host.version.cancels_late:
+        consumer.timeout = consumer_timeout(arguments)
     channel.consumers[tag] = consumer
-    queue.add_consumer(consumer)
+    queue.add_consumer(consumer, arguments)
     channel.answer(method, tag)  # a fault may close the channel in place of that
     queue.dispatch()
 
@@ -153,8 +157,10 @@ def basic_recover(channel: Channel, method: Any) -> None:
         raise refused.AmqpNotImplemented("requeue=false")
     settled = channel.settled_in_transaction()
     recovered = [tag for tag in channel.held if tag not in settled]
+    for tag in recovered:
+        channel.held[tag].queue.check_recover()
     channel.answer(method)
-    channel.settle_now(recovered, Queue.requeue)
+    channel.settle_now(recovered, "release")
 
 
 def confirm_select(channel: Channel, method: Any) -> None:

@@ -6,16 +6,16 @@ A queue knows its consumers, and nothing of connections. Its virtual host gets w
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
-from collections.abc import Container, Iterator
-from heapq import heappop, heappush, merge
+from collections.abc import Container
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from .. import reply_errors as refused
 from . import messages as states
-from .arguments import NEVER, settings, weight
+from .arguments import CLASSIC, NEVER, Settings, weight
 from .clock import Timer
-from .messages import Entry, Message
+from .lines import Lines, Ready
+from .messages import UNCOUNTED, Content, Entry, Message
 
 if TYPE_CHECKING:
     from .channels import Subscription
@@ -25,63 +25,29 @@ if TYPE_CHECKING:
 POSITIONS = 1 << 62  # in a queue: a message of a higher priority stands so much further in front
 
 
-class Ready:
-    """The messages of a queue that wait, in the order of their places.
-
-    Attributes:
-        octets: of their bodies.
-    """
-
-    def __init__(self) -> None:
-        self.octets = 0
-        self._line: deque[Entry] = deque()  # most come in order,
-        self._heap: list[tuple[int, int, Entry]] = []  # and others are found when it is their turn
-        self._serial = count()  # of two in one place the later one stands behind
-
-    def __len__(self) -> int:
-        return len(self._line) + len(self._heap)
-
-    def __iter__(self) -> Iterator[Entry]:
-        others = (entry for *_, entry in sorted(self._heap))
-        return merge(self._line, others, key=lambda entry: entry.place)
-
-    def add(self, entry: Entry) -> None:
-        """Add a message where its place is, mostly last."""
-        self.octets += len(entry.message.body)
-        line = self._line
-        if not line or line[-1].place <= entry.place:
-            line.append(entry)
-        else:
-            heappush(self._heap, (entry.place, next(self._serial), entry))
-
-    def first(self) -> Entry | None:
-        """Return the first message; None if there is none."""
-        if self._heap and not (self._line and self._line[0].place <= self._heap[0][0]):
-            return self._heap[0][-1]
-        return self._line[0] if self._line else None
-
-    def take(self) -> Entry:
-        """Take the first message away."""
-        if self._heap and self.first() is self._heap[0][-1]:
-            entry = heappop(self._heap)[-1]
-        else:
-            entry = self._line.popleft()
-        self.octets -= len(entry.message.body)
-        return entry
-
-
 class Queue:
-    """A queue.
+    """A queue: a classic one, and what it has in common with others.
 
     Attributes:
+        kind: its type.
+        heeds_channels: whether a limit for all consumers of a channel is one for its own.
         owner: the only connection that may use it; None for any.
         size: how many objects it counts for.
         consumers: in the order in which they are asked.
         unacknowledged: delivered and not settled.
     """
 
+    kind = CLASSIC
+    heeds_channels = True
+
     def __init__(
-        self, host: VirtualHost, declared: Any, name: str, arguments: dict[str, Any], owner: object
+        self,
+        host: VirtualHost,
+        declared: Any,
+        name: str,
+        arguments: dict[str, Any],
+        settings: Settings,
+        owner: object,
     ) -> None:
         self.host = host
         self.name = name
@@ -89,12 +55,13 @@ class Queue:
         self.auto_delete: bool = declared.auto_delete
         self.arguments = arguments
         self.size = weight(arguments)
-        self.settings = settings(host.where(name), arguments)
+        self.settings = settings
+        self._begin(declared)
         self.owner = owner
         is_limited = (self.settings.max_length, self.settings.max_length_bytes) != (None, None)
         self._drops = is_limited and self.settings.overflow == "drop-head"
         self._refuses = is_limited and not self._drops
-        self.ready = Ready()
+        self.ready = self._make_ready()
         self.unacknowledged: dict[Entry, None] = {}
         self.consumers: list[Subscription] = []
         self.deleted = False
@@ -104,12 +71,19 @@ class Queue:
         self._used_at = host.clock.time()
         self._idle: Timer | None = None
 
+    def _begin(self, declared: Any) -> None:
+        """Refuse what queues of the type cannot be, before there is more of it."""
+
+    def _make_ready(self) -> Ready | Lines:
+        """Return what keeps the messages that wait."""
+        return Ready()
+
     # -- messages come
 
     def put(self, message: Message) -> bool:
         """Take a message; return False if the queue is full and refuses it."""
         settings, ready = self.settings, self.ready
-        if self._refuses and self._is_full(1, len(message.body)):
+        if self._refuses and self._has_no_room(message):
             message.settled[self.name] = states.REJECTED
             if settings.overflow == "reject-publish-dlx":
                 self.host.dead_letters.add(self, message, states.MAXLEN)
@@ -124,13 +98,26 @@ class Queue:
         message.settled[self.name] = states.READY
         self.host.store.taken(message.size)
         was_empty = ready.first() is None
-        ready.add(Entry(message, self, place, expires_at))
+        entry = Entry(message, self, place, expires_at)
+        if message.carried is not UNCOUNTED:
+            self._count_on(entry)
+        ready.add(entry)
         if was_empty:  # else no consumer has room
             self.dispatch()  # who has room has it, however short it lives
         has_dropped = self._drops and self._drop_head()
         if self._is_timed and (has_dropped or len(ready) == 1):
             self._expire()
         return True
+
+    def _count_on(self, entry: Entry) -> None:
+        """Go on with what other queues have counted."""
+        if self.host.version.counts_continue:
+            entry.failures, _ = entry.message.carried
+            entry.redelivered = entry.failures > 0
+
+    def _has_no_room(self, message: Message) -> bool:
+        """Return whether a message is refused."""
+        return self._is_full(1, len(message.body))
 
     def _drop_head(self) -> bool:
         """End what is too much; return whether there was any."""
@@ -169,13 +156,26 @@ class Queue:
         entry.message.settled[self.name] = states.UNACKNOWLEDGED
         self.unacknowledged[entry] = None
         if self._is_timed:
-            self._expire()
+            self._moved_on()
         return entry
+
+    def _moved_on(self) -> None:
+        """Take note that another message is the first."""
+        self._expire()
 
     def get(self) -> Entry | None:
         """Take the first message away, for somebody who asks; None if there is none."""
         self.used()
         return self.take() if self.ready else None
+
+    def content(self, entry: Entry, fetched: bool = False) -> Message | Content:
+        """Return what is sent of a message.
+
+        Args:
+            entry: the message.
+            fetched: whether by basic.get.
+        """
+        return entry.message
 
     def _next_consumer(self) -> Subscription | None:
         """Return the consumer whose turn it is, who comes last of its priority then."""
@@ -195,25 +195,58 @@ class Queue:
         """End a message that was delivered, and has arrived."""
         self._gone(entry, states.ACKNOWLEDGED)
 
-    def reject(self, entry: Entry) -> None:
-        """End a message that was delivered, and is not wanted."""
+    def discard(self, entry: Entry) -> None:
+        """End a message that was delivered, and is not wanted, by basic.nack."""
         self._die(entry, states.REJECTED)
 
+    def reject(self, entry: Entry) -> None:
+        """End a message that was delivered, and is not wanted, by basic.reject."""
+        if self.host.version.ends_count:
+            entry.count(True)
+        self._die(entry, states.REJECTED)
+
+    def release(self, entry: Entry) -> None:
+        """Put a message back by basic.nack or basic.recover; `dispatch` is the caller's."""
+        self._put_back(entry, self.host.version.released_counts)
+
+    def check_recover(self) -> None:
+        """Refuse basic.recover, which queues of some types cannot do."""
+
     def requeue(self, entry: Entry) -> None:
-        """Put a message that was delivered back to where it was; `dispatch` is the caller's."""
+        """Put a message back by basic.reject; `dispatch` is the caller's."""
+        self._put_back(entry, True)
+
+    def give_back(self, entry: Entry) -> None:
+        """Put a message back as its channel has ended; `dispatch` is the caller's."""
+        self._put_back(entry, True, is_lost=True)
+
+    def _put_back(self, entry: Entry, is_failure: bool, is_lost: bool = False) -> None:
         if entry in self.unacknowledged:
             del self.unacknowledged[entry]
             entry.redelivered = True
+            entry.count(is_failure)
             entry.message.settled[self.name] = states.READY
-            self.ready.add(entry)
+            self._line_up_again(entry, is_lost)
             if self._drops:
                 self._drop_head()
             self._expire()
 
+    def _line_up_again(self, entry: Entry, is_lost: bool) -> None:
+        """Place a message that has come back: where it was.
+
+        Args:
+            entry: the message.
+            is_lost: whether its channel has ended.
+        """
+        self.ready.add(entry)
+
     def _die(self, entry: Entry, reason: str) -> None:
         """End a message; it goes to the dead letter exchange."""
         if self._gone(entry, reason):
-            self.host.dead_letters.add(self, entry.message, reason)
+            goes_on = entry.failures and self.kind in self.host.version.counts_go_on
+            self.host.dead_letters.add(
+                self, entry.message, reason, (entry.failures, entry.acquired) if goes_on else UNCOUNTED
+            )
 
     def _gone(self, entry: Entry, state: str) -> bool:
         """End a message; return False if the queue has ended before it."""
@@ -224,8 +257,11 @@ class Queue:
         self.host.store.taken(-entry.message.size)
         return True
 
-    def purge(self, state: str = states.PURGED) -> int:
+    def purge(self) -> int:
         """Drop what waits; return how much it was."""
+        return self._drop_all(states.PURGED)
+
+    def _drop_all(self, state: str) -> int:
         number = len(self.ready)
         while self.ready:
             self._gone(self.ready.take(), state)
@@ -234,16 +270,19 @@ class Queue:
     # -- time
 
     def _expire(self) -> None:
-        """End what comes first and whose time is over; come back for the next.
+        """End what comes first in its line and whose time is over; come back for the next.
 
         No other ends before the first, even if its own time is over.
         """
-        if not self._is_timed:
+        if not self._is_timed or self.deleted:
             return
         now = self.host.clock.time()
-        while (first := self.ready.first()) is not None and first.expires_at <= now:
-            self._die(self.ready.take(), states.EXPIRED)
-        following = NEVER if first is None else first.expires_at
+        following = NEVER
+        for line in self.ready.lines():
+            while (first := line.first()) is not None and first.expires_at <= now:
+                self._die(line.take(), states.EXPIRED)
+            if first is not None:
+                following = min(following, first.expires_at)
         if self._expiry is not None:
             if self._expiry.when() == following:
                 return
@@ -274,8 +313,42 @@ class Queue:
 
     # -- consumers
 
-    def add_consumer(self, consumer: Subscription) -> None:
-        """Let a consumer take its turns; `dispatch` is the caller's."""
+    @property
+    def consumer_count(self) -> int:
+        """How many consumers it says it has."""
+        return len(self.consumers)
+
+    def check_consumer(self, method: Any, prefetch: int, is_limited: bool) -> None:
+        """Refuse a consumer.
+
+        Args:
+            method: which asks for it.
+            prefetch: its limit; 0 for none.
+            is_limited: whether its channel has a limit for all consumers together.
+
+        Raises:
+            AmqpAccessRefused: another is the only one, or would be.
+            AmqpNotImplemented: queues of this type have no such limit.
+        """
+        is_shared = self.consumers or self.settings.single_active_consumer
+        if self.is_exclusively_used or (method.exclusive and is_shared):
+            raise refused.AmqpAccessRefused(f"{self.host.where(self)} in exclusive use")
+
+    def check_delete(self, if_unused: bool, if_empty: bool) -> int:
+        """Return how many messages it says it has, unless it is not to be deleted.
+
+        Raises:
+            AmqpPreconditionFailed: it is in use, or not empty.
+            AmqpNotImplemented: queues of this type are not asked for that.
+        """
+        if if_unused and self.consumers:
+            raise refused.AmqpPreconditionFailed(f"{self.host.where(self)} in use")
+        if if_empty and self.ready:
+            raise refused.AmqpPreconditionFailed(f"{self.host.where(self)} not empty")
+        return len(self.ready)
+
+    def add_consumer(self, consumer: Subscription, arguments: dict[str, Any]) -> None:
+        """Let a consumer take its turns, as arguments say; `dispatch` is the caller's."""
         self.used()
         self._line_up(consumer)
 
@@ -284,6 +357,14 @@ class Queue:
         kept = 1 if self.settings.single_active_consumer and self.consumers else 0
         place = bisect_right(self.consumers, -consumer.priority, kept, key=lambda each: -each.priority)
         self.consumers.insert(place, consumer)
+
+    def suspend(self, consumer: Subscription) -> None:
+        """Deliver no more to a consumer for now."""
+        self.remove_consumers((consumer,))
+
+    def resume(self, consumer: Subscription) -> None:
+        """Deliver to a consumer again; `dispatch` is the caller's."""
+        self._line_up(consumer)
 
     def remove_consumers(self, gone: Container[Subscription]) -> None:
         """Deliver no more to consumers; `unused` and `dispatch` are the caller's."""
@@ -304,7 +385,7 @@ class Queue:
 
     def end(self) -> None:
         """Drop all there is, and tell consumers: the queue is deleted."""
-        self.purge(states.DELETED)
+        self._drop_all(states.DELETED)
         for entry in list(self.unacknowledged):
             self._gone(entry, states.DELETED)
         self.deleted = True

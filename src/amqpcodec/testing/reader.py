@@ -268,7 +268,7 @@ class FrameReader:
         for answer, offer in ((channel_max, offered.channel_max), (frame_max, offered.frame_max)):
             if offer and not 0 < answer <= offer:
                 raise HungUpError
-        if 0 < frame_max < _FIRST_FRAME_MAX:
+        if 0 < frame_max < self._session.broker.version.least_frame_max:
             raise HungUpError
         self._largest = frame_max or _NO_LIMIT
 
@@ -327,6 +327,8 @@ class FrameReader:
             raise _out_of_order(ids, left)
         if left == size:
             return self._completes(channel)
+        if left < size and self._session.broker.version.measures_bodies:
+            raise RefusedError(FRAME_ERROR, "content body frame exceeds remaining content size", ids)
         self._contents[channel] = ids, left - size  # of more than was announced, the end never comes
         return left > size and channel not in self._refused
 

@@ -14,12 +14,28 @@ if TYPE_CHECKING:
 REPLY_TO = "amq.rabbitmq.reply-to"
 
 
+class Address:
+    """An address for replies where it is as a queue: it takes all, also when no one reads there."""
+
+    deleted = False
+
+    def __init__(self, replies: Replies, name: str) -> None:
+        self.name = name
+        self._replies = replies
+
+    def put(self, message: Message) -> bool:
+        """Take a message, for a channel that may be gone."""
+        self._replies.pass_on(self.name, message)
+        return True
+
+
 class Replies:
     """Knows the channels that take replies, of all virtual hosts, by the names that they have for that."""
 
     def __init__(self) -> None:
         self._channels: dict[str, Channel] = {}
         self._numbers = count(1)
+        self._given: set[str] = set()
 
     def take(self, channel: Channel, tag: str, no_ack: bool) -> None:
         """Let a channel take replies, by a name of its own.
@@ -34,6 +50,7 @@ class Replies:
         channel.reply_tag = tag
         channel.reply_name = f"{REPLY_TO}.{next(self._numbers)}"
         self._channels[channel.reply_name] = channel
+        self._given.add(channel.reply_name)
 
     def forget(self, channel: Channel) -> None:
         """Take its name from a channel."""
@@ -47,8 +64,20 @@ class Replies:
     def send(self, message: Message) -> None:
         """Send a message to the channels that its routing keys name."""
         for key in message.routing_keys:
-            if key in self._channels:
-                self._channels[key].deliver_reply(message)
+            self.pass_on(key, message)
+
+    def pass_on(self, name: str, message: Message) -> None:
+        """Send a message to the channel of a name, if there is one."""
+        if name in self._channels:
+            self._channels[name].deliver_reply(message)
+
+    def was_given(self, name: str) -> bool:
+        """Return whether a channel has or had a name."""
+        return name in self._given
+
+    def address(self, name: str) -> Address | None:
+        """Return the address of a name, of a channel that may be gone; None where there was none."""
+        return Address(self, name) if name in self._given else None
 
 
-__all__ = ["REPLY_TO", "Replies"]
+__all__ = ["REPLY_TO", "Address", "Replies"]

@@ -22,14 +22,15 @@ from .arguments import is_finite
 from .channels import Channel
 from .faults import Sent
 from .methods import ON_ONE_LINE, put_on_one_line
-from .queues import Queue
 from .reader import RefusedError, ids_of
 from .records import ConnectionState
+from .versions import CrashedError
 
 if TYPE_CHECKING:
     from .broker import Broker
     from .hosts import VirtualHost
-    from .messages import Message
+    from .messages import Content, Message
+    from .queues import Queue
     from .wire import BrokerStream, Wire
 
 MECHANISMS = "PLAIN AMQPLAIN"
@@ -50,7 +51,7 @@ CAPABILITIES = {
 # Clients look at the product to know what to expect of a broker.
 SERVER_PROPERTIES = {
     "product": "RabbitMQ",
-    "version": "3.13.0",
+    "version": "",
     "platform": "amqpcodec.testing",
     "information": "a broker in memory, for tests",
     "capabilities": CAPABILITIES,
@@ -114,7 +115,10 @@ class Session:
             self._refuse(event, error.code, str(error), error.closes)
         except RefusedError as refusal:
             self.refuse_frame(refusal)
-        except DecodeError:  # of properties, which are read when they are asked for
+        except (
+            CrashedError,
+            DecodeError,
+        ):  # the latter of properties, which are read when they are asked for
             self.close(INTERNAL_ERROR, "INTERNAL_ERROR")
         if self.connection.bytes_to_send > UNREAD_OCTETS:
             self.pause("answers")
@@ -150,10 +154,13 @@ class Session:
     def _on_settled(self, channel: Channel, method: Any, tags: tuple[int, ...]) -> None:
         if not tags and method.delivery_tag:  # the connection knows it, from before a recover
             raise AmqpPreconditionFailed(f"unknown delivery tag {method.delivery_tag}")
-        how = Queue.acknowledge
-        if type(method) is not self.amqp.Basic.Ack:
-            how = Queue.requeue if method.requeue else Queue.reject
-        channel.settle(tags, how)
+        basic = self.amqp.Basic
+        if type(method) is basic.Ack:
+            channel.settle(tags, "acknowledge")
+        elif type(method) is basic.Nack:
+            channel.settle(tags, "release" if method.requeue else "discard")
+        else:
+            channel.settle(tags, "requeue" if method.requeue else "reject")
 
     def _check_texts(self, number: int, method: Any) -> None:
         """Refuse short strings that are not UTF-8."""
@@ -181,7 +188,9 @@ class Session:
     # -- the handshake
 
     def _start(self) -> Any:
-        properties = dict(SERVER_PROPERTIES, cluster_name="amqpcodec.testing")
+        properties = dict(
+            SERVER_PROPERTIES, version=self.broker.version.told, cluster_name="amqpcodec.testing"
+        )
         return self.amqp.Connection.Start(0, 9, properties, MECHANISMS.encode(), b"en_US")
 
     def _on_connection_method(self, method: Any) -> None:
@@ -244,7 +253,7 @@ class Session:
 
     # -- what goes to the client
 
-    def send(self, channel: int, method: Any, message: Message | None = None) -> None:
+    def send(self, channel: int, method: Any, message: Message | Content | None = None) -> None:
         """Send a method, with what it carries, while the connection is open; a fault may come first."""
         if self.connection.state in ENDED or (
             self.faults.armed and self.faults.met(self, Sent(channel, method))
