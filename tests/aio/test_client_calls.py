@@ -14,7 +14,7 @@ from world import World, cut, outcomes
 
 from amqpcodec import EncodeError, ReplyError
 from amqpcodec.aio import Backoff, Channel, Client, link
-from amqpcodec.aio.channel import OF_ONE_CHANNEL
+from amqpcodec.aio.calls import OF_ONE_CHANNEL
 from amqpcodec.errors import ConnectionLostError, LocalProtocolError
 from amqpcodec.reply_errors import AmqpNotFound, AmqpPreconditionFailed
 

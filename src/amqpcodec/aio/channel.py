@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from .._kernel.values import named
-from ..errors import AmqpError, ConnectionLostError, EncodeError, LocalProtocolError
+from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from .blame import awaited, may_pass
+from .calls import Calls, call_name, no_answer
 from .connecting import in_time, reply_error
-from .deliveries import Consumer, Delivery, Unsettled, count_dropped, give_back
-from .link import Calls, Link, elsewhere, in_set_up
+from .deliveries import Consumer, Delivery, Kept, Unsettled, count_dropped, give_back
+from .link import Link, elsewhere, in_set_up
 from .publishes import Publish, Publishes, octets_of
 
 if TYPE_CHECKING:
@@ -21,46 +21,8 @@ if TYPE_CHECKING:
     from .client import Client
     from .counters import Backoff
 
-SENT_OTHERWISE = {
-    "basic.publish": "Channel.publish",
-    "basic.ack": "Delivery.ack",
-    "basic.nack": "Delivery.nack",
-    "basic.reject": "Delivery.reject",
-    "channel.open": "Client.channel",
-    "channel.close": "Channel.close",
-    "basic.consume": "Channel.consume",
-    "basic.cancel": "Channel.consume",
-    "basic.get": "Channel.get",
-    "connection.close": "Client.close",
-}
 REPLY_ADDRESS = "amq.rabbitmq.reply-to."  # as those of direct replies begin
-# What has a meaning for the channel alone on which it is sent.
-OF_ONE_CHANNEL = frozenset((
-    "basic.qos", "basic.recover", "channel.flow", "confirm.select", "tx.select", "tx.commit", "tx.rollback",
-))  # fmt: skip
 log = logging.getLogger("amqpcodec.aio")
-
-
-def call_name(method: Any) -> str:
-    """Return the name of a method that `call` sends.
-
-    Raises:
-        EncodeError: it is no method.
-        LocalProtocolError: another function sends it, or it has no reply.
-    """
-    if isinstance(method, type) or not hasattr(method, "spec"):
-        raise EncodeError(f"expected a method, such as Queue.Declare(), not {named(method)}")
-    name: str = method.spec.name
-    if name in SENT_OTHERWISE:
-        raise LocalProtocolError(f"{name} is sent by {SENT_OTHERWISE[name]}")
-    if not method.spec.responses or method.spec.content:
-        raise LocalProtocolError(f"{name} has no reply: `call` sends requests, and waits for their replies")
-    return name
-
-
-def no_answer(name: str, seconds: float | None) -> TimeoutError:
-    """Return the error of a call that takes too long."""
-    return TimeoutError(f"no answer to {name} within {seconds} seconds")
 
 
 def _is_reply(routing_key: Any) -> bool:
@@ -97,6 +59,7 @@ class Channel:
         self._opened_by = in_set_up()
         self._waits: Iterator[float] | None = None  # before it is opened again, where a queue is held
         self._consumers: dict[str, Consumer] = {}
+        self._kept = Kept(client._stats)
         self._unsettled: Unsettled | None = None
         self._recovering = 0  # how many basic.recover have no answer yet
         self._link: Link | None = None
@@ -278,6 +241,9 @@ class Channel:
         self._flush()
         self._ask(consumer)
         self._consumers[consumer.tag] = consumer
+        if not consumer.method.no_ack:
+            for delivery in self._kept.take(consumer.method.queue):
+                consumer.put(delivery)
         try:
             await consumer.started
         except BaseException as error:
@@ -345,15 +311,24 @@ class Channel:
         except asyncio.CancelledError:
             has_come = reply.done() and not reply.cancelled() and reply.exception() is None
             if has_come and isinstance(reply.result(), Delivery):
-                self._give_back(request, reply.result())
+                self._give_back_got(request, reply.result())
             raise
 
-    def _give_back(self, request: Any, delivery: Delivery) -> None:
-        """Return an unread message of basic.get to its queue."""
+    def _give_back_got(self, request: Any, delivery: Delivery) -> None:
+        """Return an unread message of basic.get to its queue, or count it."""
         if request.no_ack:
             count_dropped(self._stats, 1)
         else:
-            give_back(delivery)
+            self._give_back(request, (delivery,))
+
+    def _give_back(self, request: Any, unread: Iterable[Delivery]) -> None:
+        """Return unread deliveries to the queue of a request.
+
+        Those that it would drop are kept for its next consumer on this channel.
+        """
+        if self._link is not None and self._link.counts_returns and request.queue:
+            unread = self._kept.keep(request.queue, unread)
+        give_back(unread)
 
     # -- ending
 
@@ -395,11 +370,20 @@ class Channel:
 
     def _end(self, error: Exception) -> None:
         """Close the channel at once."""
-        self._flush()
+        self._give_all_back()
         link, number = self._link, self._number
         self._fail(error)
         if link is not None:
             link.send(number, link.connection.dialect.Channel.Close(200))
+
+    def _give_all_back(self) -> None:
+        """Return what is unread, before the channel is closed: quorum queues count that as a failure."""
+        self._flush()
+        for consumer in list(self._consumers.values()):
+            if self._link is not None and self._link is consumer.link and not consumer.method.no_ack:
+                if not consumer.has_left:
+                    self._link.send(self._number, self._basic.Cancel(consumer.tag, True))
+                consumer.give_back()
 
     def _next_wait(self, backoff: Backoff) -> float | None:
         """Return the seconds until the channel is opened again, or None where that was tried often enough."""
@@ -532,7 +516,7 @@ class Channel:
         if type(method) is basic.Deliver:
             consumer = self._consumers.get(method.consumer_tag)
             if consumer is None:
-                log.warning("a delivery to no consumer: %r", method)
+                self._take_stray(unsettled.delivery(method, properties, body, False, Delivery))
                 return
             no_ack = consumer.method.no_ack
             consumer.put(unsettled.delivery(method, properties, body, no_ack, consumer.kind))
@@ -541,7 +525,13 @@ class Channel:
         elif type(method) is basic.GetOk:
             delivery = unsettled.delivery(method, properties, body, request.no_ack, Delivery)
             if not self._calls.answered(request, delivery):
-                self._give_back(request, delivery)
+                self._give_back_got(request, delivery)
+
+    def _take_stray(self, delivery: Delivery) -> None:
+        """Return a delivery to no consumer, of which the broker would wait for an acknowledgement."""
+        self._stats.stray += 1
+        log.warning("a delivery to no consumer goes back: %r", delivery.method)
+        give_back((delivery,))
 
     def _on_reply(self, request: Any, reply: Any) -> None:
         """Take the reply to a request."""
@@ -569,6 +559,7 @@ class Channel:
             self._unsettled.forget()
         for consumer in self._consumers.values():
             consumer.forget_unread()
+        self._kept.forget()
 
     def _on_settled(self, event: Any) -> None:
         """Take the confirms of publishes, or their refusals."""
@@ -580,10 +571,16 @@ class Channel:
         self._publishes.flow(active)
 
     def _on_cancel(self, method: Any) -> None:
-        """Take the end of a consumer: the broker has cancelled it."""
+        """Take the end of a consumer: the broker has cancelled it.
+
+        A quorum queue of RabbitMQ 4.3 that cancels one for its delay delivers to it again after a late
+        acknowledgement, until it is cancelled from this side, too.
+        """
         consumer = self._remove(method.consumer_tag)
         if consumer is not None:
             consumer.end_by_broker()
+        if self._link is not None:
+            self._link.send(self._number, self._basic.Cancel(method.consumer_tag, True))
 
 
-__all__ = ["OF_ONE_CHANNEL", "Channel", "call_name", "no_answer"]
+__all__ = ["Channel"]

@@ -12,8 +12,19 @@ from typing import Any
 from ..connection import ConnectionClosed, ConnectionLimits
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from ..reply_errors import AmqpInternalError
-from .blame import ALONE_SECONDS, TRYING_SECONDS, Blame, awaited, given_up, is_named, is_refusal, may_pass
-from .channel import OF_ONE_CHANNEL, Channel, call_name, no_answer
+from .blame import (
+    ALONE_SECONDS,
+    TRYING_SECONDS,
+    Blame,
+    awaited,
+    given_up,
+    is_named,
+    is_refusal,
+    may_pass,
+    sent_by,
+)
+from .calls import OF_ONE_CHANNEL, call_name, no_answer
+from .channel import Channel
 from .checks import awaitable, check_backoff, check_hook, check_hosts, check_seconds
 from .connecting import address_of, check_options, connect, in_time
 from .counters import Backoff, ClientStats
@@ -234,8 +245,8 @@ class Client:
                 await self._drain(seconds)
             left = deadline - loop.time()
         finally:
-            for channel in self._channels:
-                channel._flush()
+            for channel in list(self._channels):
+                channel._give_all_back()
             self._fail(self._error or closed_by_program())
             try:
                 if self._link is not None:
@@ -411,9 +422,9 @@ class Client:
             if (waiting or of_connection) and is_refusal(closed):
                 self._blame.set_up_ended(error)
             return
-        guilty = self._blame.ended(
-            closed, [*of_connection, *((thing, method) for _, thing, method in waiting)]
-        )
+        unanswered = [*of_connection, *((thing, method) for _, thing, method in waiting)]
+        link.is_explained = is_named(closed) and any(sent_by(closed, method) for _, method in unanswered)
+        guilty = self._blame.ended(closed, unanswered)
         for channel, thing, _ in waiting:
             if thing is not None and thing is guilty:
                 channel._give_up(thing, given_up(error))
@@ -510,7 +521,8 @@ class Client:
 
 def comes_back(link: Link, error: Exception) -> bool:
     """Return whether another connection follows after this one."""
-    return may_pass(error) or (isinstance(error, AmqpInternalError) and not link.sets_up)
+    is_passing = link.is_explained or isinstance(error, AmqpInternalError)
+    return may_pass(error) or (is_passing and not link.sets_up)
 
 
 def closed_by_program() -> ConnectionLostError:

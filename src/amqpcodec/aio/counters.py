@@ -26,7 +26,10 @@ class ClientStats:
         delivered: deliveries received.
         acknowledged: those acknowledged with ``ack``.
         stale: settled after their connection or channel was gone, which has no effect; they come again.
-        dropped: deliveries that need no acknowledgement, and that nobody has read.
+        dropped: deliveries that nobody has read, and that the broker has forgotten: they needed no
+            acknowledgement, or were kept until the channel or the connection was gone.
+        kept: unread deliveries that their queue would have dropped, and that wait for its next consumer.
+        stray: deliveries to a consumer that is gone; they go back.
         unmatched: returns of messages that are not known.
         ignored: methods and messages that the broker has sent after the close of a channel or connection.
     """
@@ -45,6 +48,8 @@ class ClientStats:
     acknowledged: int = 0
     stale: int = 0
     dropped: int = 0
+    kept: int = 0
+    stray: int = 0
     unmatched: int = 0
     ignored: int = 0
 
