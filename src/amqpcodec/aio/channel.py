@@ -254,6 +254,7 @@ class Channel:
         """Send a consumer's request."""
         if self._link is None:
             raise self._error or ConnectionLostError("there is no connection")
+        consumer.go_on()
         self._link.connection.send(self._number, consumer.method)
         consumer.asked(self._link)
 

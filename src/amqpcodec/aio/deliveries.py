@@ -60,7 +60,7 @@ class Unsettled:
         self.uncommitted = uncommitted
 
     def delivery(
-        self, method: Any, properties: Any, body: bytes, no_ack: bool, kind: type[Delivery]
+        self, method: Any, properties: Any, body: bytes, no_ack: bool, kind: Callable[..., Delivery]
     ) -> Delivery:
         """Take a message that has come."""
         self._stats.delivered += 1
@@ -189,7 +189,7 @@ def give_back(deliveries: Iterable[Delivery]) -> None:
         if not has_offset(delivery):
             tags.setdefault(delivery._unsettled, []).append(delivery.method.delivery_tag)
         elif isinstance(delivery, StreamDelivery):
-            delivery.ack()
+            delivery.pass_over()
     for unsettled, given in tags.items():
         unsettled.give_back(given)
 
@@ -288,10 +288,57 @@ class Delivery:
         return f"Delivery({self.method!r}, {self.properties!r}, {len(self.body)} octets)"
 
 
+class Offsets:
+    """How far a consumer of a stream has come."""
+
+    __slots__ = ("_next", "_open")
+
+    def __init__(self) -> None:
+        self._next: int | None = None  # after the last that was settled
+        self._open: dict[int, None] = {}  # a set that keeps the order
+
+    def came(self, offset: int) -> None:
+        """Take note of a delivery."""
+        self._open[offset] = None
+
+    def settled(self, offset: int) -> None:
+        """Take note of an acknowledgement."""
+        self._open.pop(offset, None)
+        self._next = max(offset + 1, self._next or 0)
+
+    @property
+    def first(self) -> int | None:
+        """Return the offset of the first message that is not settled; None before any has come."""
+        return next(iter(self._open), self._next)
+
+    def begin_again(self) -> int | None:
+        """Return the first offset to ask for: what is not settled comes again."""
+        self._next = self.first
+        self._open.clear()
+        return self._next
+
+
 class StreamDelivery(Delivery):
     """A message from a stream, which takes none back."""
 
-    __slots__ = ()
+    __slots__ = ("_offset", "_offsets")
+
+    def __init__(self, *parts: Any, offsets: Offsets) -> None:
+        super().__init__(*parts)
+        self._offsets = offsets
+        self._offset = (self.properties.headers or {}).get(OFFSET)
+        if self._offset is not None:
+            offsets.came(self._offset)
+
+    def ack(self) -> bool:
+        is_sent = super().ack()
+        if is_sent and self._offset is not None:
+            self._offsets.settled(self._offset)
+        return is_sent
+
+    def pass_over(self) -> None:
+        """Acknowledge the message unread."""
+        super().ack()
 
     def nack(self, *, requeue: bool = True) -> bool:
         self._check()
@@ -317,8 +364,11 @@ class Consumer:
         self, channel: Channel, method: Any, around: Callable[[Delivery], AbstractContextManager[Any]] | None
     ) -> None:
         self.method = method
-        arguments = getattr(method, "arguments", None) or ()
-        self.kind = StreamDelivery if OFFSET in arguments else Delivery  # of its deliveries
+        self._offsets: Offsets | None = None
+        self.kind: Callable[..., Delivery] = Delivery  # of its deliveries
+        if OFFSET in (getattr(method, "arguments", None) or ()):
+            self._offsets = Offsets()
+            self.kind = partial(StreamDelivery, offsets=self._offsets)
         self.link: Link | None = None  # the connection on which basic.consume was sent
         self.asks = 0  # how often it was sent
         self.started = channel._loop.create_future()  # done once the broker has answered
@@ -340,6 +390,14 @@ class Consumer:
     def tag(self) -> str:
         """The consumer tag."""
         return self.method.consumer_tag  # type: ignore[no-any-return]
+
+    @property
+    def offset(self) -> int | None:
+        """The offset in its stream from which the consumer would go on: what comes before is settled.
+
+        None without the argument ``x-stream-offset``, and before the first delivery.
+        """
+        return None if self._offsets is None else self._offsets.first
 
     async def __aenter__(self) -> Consumer:
         """Have the broker deliver.
@@ -434,6 +492,11 @@ class Consumer:
                 return
 
     # -- called by the channel
+
+    def go_on(self) -> None:
+        """Ask for those messages of a stream that are not settled, where it has delivered any."""
+        if self._offsets is not None and (offset := self._offsets.begin_again()) is not None:
+            self.method.arguments = {**self.method.arguments, OFFSET: offset}
 
     def asked(self, link: Link) -> None:
         """Take note that basic.consume is sent, for the first time or again."""
