@@ -12,7 +12,7 @@ from world import World
 
 from amqpcodec.aio import Channel, Client, ConsumerCancelledError, connect
 from amqpcodec.errors import ConnectionLostError
-from amqpcodec.reply_errors import AmqpNotImplemented, AmqpPreconditionFailed
+from amqpcodec.reply_errors import AmqpNotFound, AmqpNotImplemented, AmqpPreconditionFailed
 
 pytestmark = pytest.mark.slow("needs a RabbitMQ")
 COUNT = 60  # messages, each of which goes back more often than a quorum queue takes by default
@@ -130,6 +130,28 @@ async def test_a_call_for_which_rabbitmq_closes_the_connection_ends_no_other(
                 await client.call(world.amqp.Queue.Delete(queue=queue, if_unused=True))
             assert (await anext(deliveries)).body == b"0"
         assert client.stats().connections == 2
+        await client.call(world.amqp.Queue.Delete(queue=queue))
+
+
+async def test_a_channel_comes_back_after_a_call_for_which_rabbitmq_closes_it(
+    world: World, rabbitmq: str
+) -> None:
+    async with world.client(rabbitmq) as client:
+        queue = await declared(client, world, "quorum")
+        channel = await client.channel(prefetch=1, reopen=3)
+        async with channel.consume(queue) as deliveries:
+            await fill(client, queue, 3)
+            late = await anext(deliveries)
+            with pytest.raises(AmqpNotFound):
+                await channel.call(world.amqp.Queue.Declare(queue=f"{queue}-none", passive=True))
+            assert late.ack() is False
+            taken = []
+            while len(taken) < 3:
+                delivery = await anext(deliveries)
+                assert delivery.ack()
+                taken.append(delivery.body)
+            assert sorted(taken) == [b"0", b"1", b"2"]
+        assert client.stats().reopened == 1
         await client.call(world.amqp.Queue.Delete(queue=queue))
 
 

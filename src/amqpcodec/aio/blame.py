@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from .._protocol.codes import COMMAND_INVALID, INTERNAL_ERROR, NOT_ALLOWED, NOT_IMPLEMENTED
-from ..connection import ConnectionClosed
+from ..connection import ChannelClosed, ConnectionClosed
 from ..reply_errors import (
     AmqpAccessRefused,
     AmqpConnectionForced,
@@ -136,7 +136,7 @@ def is_refusal(closed: ConnectionClosed) -> bool:
     return closed.by == "eof" or (closed.by == "peer" and closed.reply_code == INTERNAL_ERROR)
 
 
-def sent_by(closed: ConnectionClosed, method: Any) -> bool:
+def sent_by(closed: ConnectionClosed | ChannelClosed, method: Any) -> bool:
     """Return whether the end is that of a method of this kind."""
     return (method.spec.class_id, method.spec.method_id) == (closed.class_id, closed.method_id)
 

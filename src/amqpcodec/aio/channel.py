@@ -9,9 +9,10 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
-from .blame import awaited, may_pass
+from .blame import awaited, may_pass, sent_by
 from .calls import Calls, call_name, no_answer
 from .connecting import in_time, reply_error
+from .counters import LASTING_SECONDS, Backoff
 from .deliveries import Consumer, Delivery, Kept, Unsettled, count_dropped, give_back
 from .link import Link, elsewhere, in_set_up
 from .publishes import Publish, Publishes, octets_of
@@ -19,7 +20,6 @@ from .publishes import Publish, Publishes, octets_of
 if TYPE_CHECKING:
     from ..connection import ChannelClosed, ConnectionClosed
     from .client import Client
-    from .counters import Backoff
 
 REPLY_ADDRESS = "amq.rabbitmq.reply-to."  # as those of direct replies begin
 log = logging.getLogger("amqpcodec.aio")
@@ -33,8 +33,8 @@ def _is_reply(routing_key: Any) -> bool:
 class Channel:
     """A channel, which is opened again on each new connection; `Client.channel` makes one.
 
-    A channel that the broker closes, by 404 not-found say, is not opened again. Then everything that waits
-    on it raises the error of that code, and so does everything that is asked of it later.
+    A channel that the broker closes, by 404 not-found say, is not opened again, unless it was made so. Then
+    everything that waits on it raises the error of that code, and so does what is asked of it later.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class Channel:
         prefetch: int = 0,
         confirm: bool = False,
         republish: bool = True,
+        reopen: int = 0,
     ) -> None:
         self._client = client
         self._loop = asyncio.get_running_loop()
@@ -57,7 +58,10 @@ class Channel:
         self._publishes = Publishes(window, republish, client._stats, client._headers())
         self._calls = Calls()
         self._opened_by = in_set_up()
-        self._waits: Iterator[float] | None = None  # before it is opened again, where a queue is held
+        self._waits: Iterator[float] | None = None  # before it is opened again, which the broker has closed
+        self._reopen = reopen
+        self._closings = 0  # by the broker, in a row
+        self._opened_at = 0.0
         self._consumers: dict[str, Consumer] = {}
         self._kept = Kept(client._stats)
         self._unsettled: Unsettled | None = None
@@ -404,6 +408,7 @@ class Channel:
         """
         self._number = link.connection.open_channel()
         self._link = link
+        self._opened_at = self._loop.time()
         link.channels[self._number] = self
         self._unsettled = Unsettled(link, self._number, self._stats)
         self._recovering = 0
@@ -452,8 +457,25 @@ class Channel:
         error = reply_error(event.reply_code, event.reply_text, event.class_id, event.method_id)
         if may_pass(error) and self._comes_back_to_queue():
             self._client._open_later(self, error)
+        elif self._may_reopen():
+            self._give_up_refused(event, error)
+            self._client._open_later(self, error, republish=False)
         else:
             self._fail(error)
+
+    def _may_reopen(self) -> bool:
+        """Return whether the channel is to be opened again, which has not been closed too often in a row."""
+        if self._loop.time() - self._opened_at > LASTING_SECONDS:
+            self._closings, self._waits = 0, None
+        self._closings += 1
+        return self._closings <= self._reopen and self._link is not None and self._link.is_set_up
+
+    def _give_up_refused(self, event: ChannelClosed, error: Exception) -> None:
+        """End the consumer for which the broker has closed the channel: the first that has no answer."""
+        for consumer in self._consumers.values():
+            if not consumer.started.done() and sent_by(event, consumer.method):
+                self._give_up(consumer, error)
+                return
 
     def _comes_back_to_queue(self) -> bool:
         """Return whether an exclusive consumer of before is not answered yet.
@@ -469,8 +491,10 @@ class Channel:
         """Return whether calls may be sent; not before consumers are there for which it may be closed."""
         return self._link is link and not self._comes_back_to_queue()
 
-    def _lost(self, error: Exception, closed: ConnectionClosed | None = None) -> None:
-        """Wait for another connection: this one is over."""
+    def _lost(
+        self, error: Exception, closed: ConnectionClosed | None = None, *, republish: bool = True
+    ) -> None:
+        """Wait for another connection: this one is over, or the channel."""
         link, self._link = self._link, None
         self._forget_deliveries()
         for consumer in list(self._consumers.values()):
@@ -480,7 +504,7 @@ class Channel:
                 self._remove(consumer.tag)
                 consumer.end(error)
             consumer.link = None
-        self._publishes.lost(error)
+        self._publishes.lost(error, republish)
         self._calls.fail(error, closed)
 
     def _fail(self, error: Exception) -> None:

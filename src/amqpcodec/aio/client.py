@@ -27,12 +27,11 @@ from .calls import OF_ONE_CHANNEL, call_name, no_answer
 from .channel import Channel
 from .checks import awaitable, check_backoff, check_hook, check_hosts, check_seconds
 from .connecting import address_of, check_options, connect, in_time
-from .counters import Backoff, ClientStats
+from .counters import LASTING_SECONDS, Backoff, ClientStats
 from .deliveries import Delivery
 from .link import Link, elsewhere, in_set_up, setting_up
 from .returns import Headers
 
-LASTING_SECONDS = 1.0  # after which a connection counts as well: the waits start again
 log = logging.getLogger("amqpcodec.aio")
 
 
@@ -133,7 +132,13 @@ class Client:
     # -- what programs call
 
     async def channel(
-        self, *, window: int = 128, prefetch: int = 0, confirm: bool = True, republish: bool = True
+        self,
+        *,
+        window: int = 128,
+        prefetch: int = 0,
+        confirm: bool = True,
+        republish: bool = True,
+        reopen: int = 0,
     ) -> Channel:
         """Open a channel. The broker's answer is not waited for: what is sent next comes after the request.
 
@@ -144,6 +149,9 @@ class Client:
                 is written, and may be lost.
             republish: whether messages that are not confirmed when a connection is lost are published again;
                 else they raise ConnectionLostError.
+            reopen: how often in a row the channel is opened again where the broker has closed it, with its
+                prefetch and consumers, by the client's `backoff`. Messages that are not confirmed raise the
+                broker's error, and are not published again. A channel that lasts a second begins anew.
 
         Returns:
             The channel, which is opened again on each further connection.
@@ -152,16 +160,21 @@ class Client:
             LocalProtocolError: all channels of the connection are in use; the dialect has no confirms; or the
                 client is not entered.
             ReplyError, ConnectionLostError: the client is over.
-            ValueError: a window that lets nothing pass, or a prefetch that basic.qos cannot carry.
+            ValueError: a window that lets nothing pass, a prefetch that basic.qos cannot carry, or a negative
+                `reopen`.
         """
         if not isinstance(window, int) or window < 1:
             raise ValueError(f"window must be a number from 1, not {window!r}")
         if not isinstance(prefetch, int) or not 0 <= prefetch < 1 << 16:
             raise ValueError(f"prefetch must be 0 to 65535, not {prefetch!r}")
+        if not isinstance(reopen, int) or reopen < 0:
+            raise ValueError(f"reopen must be a number from 0, not {reopen!r}")
         await self._until_ready()
         if confirm and not hasattr(self._dialect, "Confirm"):
             raise LocalProtocolError(f"{self._dialect.DIALECT.name} has no publisher confirms")
-        return self._new_channel(window=window, prefetch=prefetch, confirm=confirm, republish=republish)
+        return self._new_channel(
+            window=window, prefetch=prefetch, confirm=confirm, republish=republish, reopen=reopen
+        )
 
     def _new_channel(self, **options: Any) -> Channel:
         assert self._link is not None  # `_until_ready` has waited for it
@@ -430,7 +443,7 @@ class Client:
                 channel._give_up(thing, given_up(error))
                 link.is_explained = True
 
-    def _open_later(self, channel: Channel, error: Exception) -> None:
+    def _open_later(self, channel: Channel, error: Exception, *, republish: bool = True) -> None:
         """Open a channel again that the broker has closed for what may be otherwise soon."""
         link = channel._link
         wait = channel._next_wait(self._backoff)
@@ -440,13 +453,14 @@ class Client:
 
         def open_again() -> None:
             if self._link is link and channel in self._channels and channel._link is None:
+                self._stats.reopened += 1
                 self._open_again(channel, link)
                 channel._resume()
                 self._look_again()
 
         log.warning("opening a channel again in %.2g seconds: %r", wait, error)
         del link.channels[channel._number]
-        channel._lost(error)
+        channel._lost(error, republish=republish)
         asyncio.get_running_loop().call_later(wait, open_again)
 
     def _fail(self, error: Exception) -> None:

@@ -9,6 +9,8 @@ from random import random
 from time import monotonic
 from typing import NamedTuple
 
+LASTING_SECONDS = 1.0  # after which a connection or channel counts as well: the waits start again
+
 
 @dataclass(slots=True)
 class ClientStats:
@@ -16,6 +18,7 @@ class ClientStats:
 
     Attributes:
         connections: that were there and set up.
+        reopened: channels opened again on the same connection.
         published: messages written, the same one once for each time.
         confirmed, returned, nacked: how the broker has answered.
         uncertain: confirmed, and perhaps returned: another message was that cannot be told apart.
@@ -35,6 +38,7 @@ class ClientStats:
     """
 
     connections: int = 0
+    reopened: int = 0
     published: int = 0
     confirmed: int = 0
     returned: int = 0
@@ -83,4 +87,4 @@ class Backoff(NamedTuple):
             wait = min(2 * wait, self.most)
 
 
-__all__ = ["Backoff", "ClientStats"]
+__all__ = ["LASTING_SECONDS", "Backoff", "ClientStats"]
