@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .client import Client
     from .connecting import connect, serve
     from .counters import Backoff, ClientStats
+    from .credentials import Credentials
     from .deliveries import Consumer, Delivery
     from .failures import (
         AlreadySettledError,
@@ -39,6 +40,7 @@ _HOMES = {
     "ClientStats": "counters",
     "Consumer": "deliveries",
     "ConsumerCancelledError": "failures",
+    "Credentials": "credentials",
     "Delivery": "deliveries",
     "EventSink": "stream",
     "NackedError": "failures",
@@ -57,6 +59,7 @@ __all__ = [
     "ClientStats",
     "Consumer",
     "ConsumerCancelledError",
+    "Credentials",
     "Delivery",
     "EventSink",
     "NackedError",

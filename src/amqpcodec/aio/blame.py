@@ -21,6 +21,7 @@ from ..reply_errors import (
 # What another attempt may mend. A locked queue may be an exclusive one of the connection before.
 PASSING = (OSError, AmqpConnectionForced, AmqpResourceLocked)
 CONNECTION = 10  # the class of connection.open
+UPDATE_SECRET = (CONNECTION, 70)
 # With which a broker ends the connection for one method that it refuses, and names it.
 REFUSALS = (COMMAND_INVALID, NOT_ALLOWED, NOT_IMPLEMENTED, INTERNAL_ERROR)
 ALONE_SECONDS = 1.0  # for the answer to what is tried alone: without an end by then, it does no harm
@@ -121,8 +122,10 @@ def may_pass(error: Exception) -> bool:
         return error.class_id in (0, CONNECTION)
     if isinstance(error, AmqpAccessRefused):  # RabbitMQ's words, for an exclusive consumer
         return str(error).endswith("in exclusive use")
-    if isinstance(error, AmqpNotAllowed):  # of a virtual host, or of a user
-        return "connection limit" in str(error)
+    if isinstance(
+        error, AmqpNotAllowed
+    ):  # a limit of a virtual host or a user; or new credentials are refused
+        return "connection limit" in str(error) or (error.class_id, error.method_id) == UPDATE_SECRET
     return isinstance(error, PASSING)
 
 

@@ -28,8 +28,10 @@ from .channel import Channel
 from .checks import awaitable, check_backoff, check_hook, check_hosts, check_seconds
 from .connecting import address_of, check_options, connect, in_time
 from .counters import LASTING_SECONDS, Backoff, ClientStats
+from .credentials import Credentials
 from .deliveries import Delivery
 from .link import Link, elsewhere, in_set_up, setting_up
+from .renewal import Renewal
 from .returns import Headers
 
 log = logging.getLogger("amqpcodec.aio")
@@ -54,6 +56,8 @@ class Client:
     Args:
         url: where the broker is, as `Address` describes it; or several places, to be tried in turn.
         on_connect: awaited with the client on each new connection.
+        credentials: awaited before each attempt to connect, and before the credentials that it has returned
+            end: the broker of a living connection gets the new ones.
         backoff: how long to wait between attempts, and when to give up.
         close_seconds: how long closing waits, where nothing else is said.
         give_up_after: how many connections in a row the broker may end for one message or consumer, or with
@@ -75,6 +79,7 @@ class Client:
         url: str | Sequence[str] = "amqp://",
         *,
         on_connect: Callable[[Client], Awaitable[object]] | None = None,
+        credentials: Callable[[], Awaitable[Credentials]] | None = None,
         backoff: Backoff = Backoff(),  # noqa: B008, a tuple
         close_seconds: float = 10.0,
         give_up_after: int | None = 3,
@@ -86,6 +91,9 @@ class Client:
             raise ValueError("sock is of one connection: a client makes its own")
         check_options(options, type(self))
         check_hook("on_connect", on_connect, is_awaited=True)
+        check_hook("credentials", credentials, is_awaited=True)
+        if credentials is not None and options.get("login") is not None:
+            raise ValueError("credentials are in place of login: give one of them")
         check_hook("before_publish", before_publish)
         check_hook("around_delivery", around_delivery)
         check_backoff(backoff)
@@ -99,6 +107,7 @@ class Client:
         self._url = url
         self._on_connect = on_connect
         self._backoff = backoff
+        self._renewal = Renewal(credentials, backoff)
         self._options = options
         self._close_seconds = close_seconds
         self._before_publish = before_publish
@@ -300,7 +309,7 @@ class Client:
                 link = await self._connect()
                 since = loop.time()
                 try:
-                    await asyncio.wait((link.ended,))
+                    await self._renewal.keep(link)
                 finally:
                     link.drop(closed_by_program())
                     await link.stream.leave()
@@ -323,7 +332,8 @@ class Client:
     async def _connect(self) -> Link:
         """Return a connection that is set up, on which all goes on that was there before."""
         limits = self._options.get("connection_limits") or ConnectionLimits()
-        link = Link(await connect(self._url, **self._options), self._lost, limits.send_buffer)
+        options = {**self._options, **await self._renewal.options()}
+        link = Link(await connect(self._url, **options), self._lost, limits.send_buffer)
         if link.ended.done():
             raise link.ended.result()
         self._link = link

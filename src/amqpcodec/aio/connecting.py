@@ -12,6 +12,7 @@ from ..connection import Address, ClientLogin, Connection, ConnectionClosed, Ope
 from ..errors import AmqpError, ConnectionLostError, ReplyError
 from ..reply_errors import REPLY_ERRORS, AmqpConnectionForced, AmqpInternalError
 from .checks import check_hosts, check_names, check_values
+from .credentials import Credentials
 from .stream import AmqpStream
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ async def connect(
     host: str | Sequence[str],
     port: int | None = None,
     *,
-    login: ClientLogin | None = None,
+    login: ClientLogin | Credentials | None = None,
     ssl: SSLContext | bool | None = None,
     server_hostname: str | None = None,
     sock: socket | None = None,
@@ -47,7 +48,8 @@ async def connect(
         host: where the server is: a host; or a URL, as `Address` describes it; or several of either, to be
             tried in turn.
         port: its port; None for that of the URL, or 5672, or 5671 with TLS.
-        login: who comes; None for whom the URL names, or for the default of `ClientLogin`.
+        login: who comes; None for whom the URL names, or for the default of `ClientLogin`. `Credentials` take
+            the place of the name and the password alone.
         ssl: a context, or True for the system's; None for what the URL says. False is no TLS.
         server_hostname: that the server's certificate has to be of; None for that of the URL, or the host.
         sock: a socket that is connected already; `host` says no more than the name and the login then.
@@ -74,7 +76,8 @@ async def connect(
     check_options({"login": login, "ssl": ssl, "timeout": timeout, "record": record, **options})
     failures: list[tuple[Address, Exception]] = []
     for address in addresses:
-        stream = _stream(login or address.login(), {**address.options(), **options}, record)
+        own = login.login_at(address) if isinstance(login, Credentials) else login or address.login()
+        stream = _stream(own, {**address.options(), **options}, record)
         seconds = address.connect_seconds if timeout is None else timeout
         late = ConnectionLostError(f"no connection to {address} within {seconds:g} seconds")
         try:
