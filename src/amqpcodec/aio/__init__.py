@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .failures import (
         AlreadySettledError,
         ConsumerCancelledError,
+        LateError,
         NackedError,
         ReturnedError,
         UncertainReturnError,
@@ -43,6 +44,7 @@ _HOMES = {
     "Credentials": "credentials",
     "Delivery": "deliveries",
     "EventSink": "stream",
+    "LateError": "failures",
     "NackedError": "failures",
     "ReturnedError": "failures",
     "UncertainReturnError": "failures",
@@ -62,6 +64,7 @@ __all__ = [
     "Credentials",
     "Delivery",
     "EventSink",
+    "LateError",
     "NackedError",
     "ReturnedError",
     "UncertainReturnError",

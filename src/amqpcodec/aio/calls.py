@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._kernel.values import named
 from ..errors import EncodeError, LocalProtocolError
 from .blame import is_named, sent_by
+from .connecting import in_time
+from .failures import LateError, certainty
 
 if TYPE_CHECKING:
     from ..connection import ConnectionClosed
     from .link import Link
 
+_T = TypeVar("_T")
 SENT_OTHERWISE = {
     "basic.publish": "Channel.publish",
     "basic.ack": "Delivery.ack",
@@ -49,9 +53,22 @@ def call_name(method: Any) -> str:
     return name
 
 
-def no_answer(name: str, seconds: float | None) -> TimeoutError:
+def no_answer(name: str, seconds: float | None) -> LateError:
     """Return the error of a call that takes too long."""
-    return TimeoutError(f"no answer to {name} within {seconds} seconds")
+    return LateError(f"no answer to {name} within {seconds} seconds")
+
+
+async def answer_to(answer: Awaitable[_T], seconds: float | None, late: LateError) -> _T:
+    """Return the answer to a call.
+
+    Raises:
+        LateError: it takes longer than that.
+        CancelledError: the task is cancelled; the text says what is certain.
+    """
+    try:
+        return await in_time(answer, seconds, late)
+    except asyncio.CancelledError:
+        raise asyncio.CancelledError(certainty(late.was_sent)) from None
 
 
 class Calls:
@@ -101,4 +118,4 @@ class Calls:
         self._waiting.clear()
 
 
-__all__ = ["OF_ONE_CHANNEL", "Calls", "call_name", "no_answer"]
+__all__ = ["OF_ONE_CHANNEL", "Calls", "answer_to", "call_name", "no_answer"]

@@ -23,14 +23,16 @@ from .blame import (
     may_pass,
     sent_by,
 )
-from .calls import OF_ONE_CHANNEL, call_name, no_answer
+from .calls import OF_ONE_CHANNEL, answer_to, call_name, no_answer
 from .channel import Channel
 from .checks import awaitable, check_backoff, check_hook, check_hosts, check_seconds
-from .connecting import address_of, check_options, connect, in_time
+from .connecting import address_of, check_options, connect
 from .counters import LASTING_SECONDS, Backoff, ClientStats
 from .credentials import Credentials
 from .deliveries import Delivery
+from .failures import LateError
 from .link import Link, elsewhere, in_set_up, setting_up
+from .opened import Opened
 from .renewal import Renewal
 from .returns import Headers
 
@@ -114,8 +116,8 @@ class Client:
         self._around_delivery = around_delivery
         self._blame = Blame(give_up_after)
         self._stats = ClientStats()
-        self._channels: dict[Channel, None] = {}  # a set that keeps the order
-        self._idle: list[Channel] = []  # for `call`
+        self._channels: dict[Opened, None] = {}  # a set that keeps the order
+        self._idle: list[Opened] = []  # for `call`
         self._consumer_tags = 0
         self._link: Link | None = None
         self._changed = asyncio.Event()  # wakes those that wait in `_until_ready`, and is not set
@@ -205,19 +207,22 @@ class Client:
             The method that answers it; None with ``no_wait``.
 
         Raises:
-            ReplyError, ConnectionLostError, TimeoutError, EncodeError, LocalProtocolError: as `Channel.call`.
+            ReplyError, ConnectionLostError, LateError, EncodeError, LocalProtocolError: as `Channel.call`.
         """
         name = call_name(method)
         if name in OF_ONE_CHANNEL:
             raise LocalProtocolError(f"{name} is of one channel: send it by Channel.call")
-        answer = self._call_on_connection if name.startswith("connection.") else self._call
-        return await in_time(answer(method), timeout, no_answer(name, timeout))
+        late = no_answer(name, timeout)
+        ask = self._call_on_connection if name.startswith("connection.") else self._call
+        return await answer_to(ask(method, late), timeout, late)
 
-    async def _call_on_connection(self, method: Any) -> Any:
+    async def _call_on_connection(self, method: Any, late: LateError) -> Any:
         link = await self._until_ready()
-        return await link.calls.send(link, 0, method)
+        reply = link.calls.send(link, 0, method)
+        late.was_sent = True
+        return await reply
 
-    async def _call(self, method: Any) -> Any:
+    async def _call(self, method: Any, late: LateError) -> Any:
         while True:
             link = await self._until_ready()
             async with link.calling:
@@ -225,11 +230,11 @@ class Client:
                     continue  # the connection was lost meanwhile
                 channel = self._idle.pop() if self._idle else self._new_channel()
                 try:
-                    return await channel.call(method)
+                    return await channel._call(method, late)
                 finally:
                     self._put_back(channel, has_answer=not getattr(method, "no_wait", False))
 
-    def _put_back(self, channel: Channel, has_answer: bool) -> None:
+    def _put_back(self, channel: Opened, has_answer: bool) -> None:
         """Use a channel for the next call, unless the broker may say something yet to this one."""
         if not has_answer or channel._has_open_calls():
             channel._end(LocalProtocolError("the channel is closed"))
@@ -360,7 +365,7 @@ class Client:
         for channel in list(self._channels):
             self._open_again(channel, link)
 
-    def _open_again(self, channel: Channel, link: Link) -> None:
+    def _open_again(self, channel: Opened, link: Link) -> None:
         try:
             channel._open(link)
         except LocalProtocolError as error:  # there are fewer than on the connection before
@@ -427,11 +432,11 @@ class Client:
         for channel in channels:
             channel._lost(error, link.closed)
 
-    def _channels_on(self, link: Link) -> list[Channel]:
+    def _channels_on(self, link: Link) -> list[Opened]:
         return [channel for channel in self._channels if channel._link is link]
 
     def _find_out(
-        self, link: Link, closed: ConnectionClosed, channels: list[Channel], error: Exception
+        self, link: Link, closed: ConnectionClosed, channels: list[Opened], error: Exception
     ) -> None:
         """Find out for what the broker has ended a connection; give up what it always ends one for.
 
@@ -453,7 +458,7 @@ class Client:
                 channel._give_up(thing, given_up(error))
                 link.is_explained = True
 
-    def _open_later(self, channel: Channel, error: Exception, *, republish: bool = True) -> None:
+    def _open_later(self, channel: Opened, error: Exception, *, republish: bool = True) -> None:
         """Open a channel again that the broker has closed for what may be otherwise soon."""
         link = channel._link
         wait = channel._next_wait(self._backoff)
@@ -499,7 +504,7 @@ class Client:
         self._changed.set()
         self._changed.clear()
 
-    async def _until_ready(self, channel: Channel | None = None) -> Link:
+    async def _until_ready(self, channel: Opened | None = None) -> Link:
         """Return a connection that is set up, once there is one, with the channel on it.
 
         `on_connect` does not wait for itself, and waits for no other connection than its own.
@@ -533,7 +538,7 @@ class Client:
         self._consumer_tags += 1
         return f"amqpcodec-{self._consumer_tags}"
 
-    def _forget(self, channel: Channel) -> bool:
+    def _forget(self, channel: Opened) -> bool:
         """Open a channel no more; return whether it was one of the client's."""
         if channel not in self._channels:
             return False
