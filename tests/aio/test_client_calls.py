@@ -249,7 +249,7 @@ async def test_the_error_of_a_call_that_is_over_for_its_caller_is_no_error_of_th
         [late] = await world.broker.got("queue.declare")
         if how == "cancelled":
             call.cancel()
-        wanted = {"time": "TimeoutError", "cancelled": "CancelledError", "no answer": "ok"}
+        wanted = {"time": "LateError", "cancelled": "CancelledError", "no answer": "ok"}
         assert await outcomes(call) == [wanted[how]]
         with suppress(LocalProtocolError):  # it is closed, where there is nothing to wait for
             late.close_channel(404)

@@ -15,7 +15,7 @@ from world import World, cut
 from amqpcodec.aio import Backoff, Channel, Client, LateError
 from amqpcodec.errors import AmqpError
 
-SENT = "it was sent, and the broker may act on it"
+SENT = "it was sent, and the broker may have it"
 NOT_SENT = "it was not sent, and never will be"
 NEVER = Backoff(first=60, most=60)
 

@@ -61,7 +61,7 @@ class LateError(AmqpError, TimeoutError):
 
 def certainty(was_sent: bool) -> str:
     """Return what is certain of something that no one waits for any more."""
-    return "it was sent, and the broker may act on it" if was_sent else "it was not sent, and never will be"
+    return "it was sent, and the broker may have it" if was_sent else "it was not sent, and never will be"
 
 
 class ConsumerCancelledError(AmqpError):
