@@ -438,13 +438,17 @@ async def test_a_refusal_of_what_no_one_waits_for_ends_the_client(world: World, 
 @pytest.mark.parametrize(
     "whose", ["access to vhost '/' refused for user 'a': ", "refused for user 'a': user "]
 )
-async def test_a_place_among_connections_is_waited_for(world: World, whose: str) -> None:
+@pytest.mark.parametrize("servers", [1, 2])
+async def test_a_place_among_connections_is_waited_for(world: World, whose: str, servers: int) -> None:
+    """Where there is another server, it is tried at once."""
+
     def full(received: Received) -> None:
         spec, text = received.method.spec, f"NOT_ALLOWED - {whose}connection limit (1) is reached"
         received.peer.connection.close(530, text, spec.class_id, spec.method_id)
 
     world.broker.on("connection.open", full, connection=1)
-    async with world.client() as client:
+    backoff = Backoff(first=0.01, attempts=3 - servers)
+    async with world.client([world.broker.url] * servers, backoff=backoff) as client:
         await (await client.channel()).publish(b"")
     assert len(world.broker.peers) == 2
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..connection import Address, ClientLogin, Connection, ConnectionClosed, Opened, ServerLogin
 from ..errors import AmqpError, ConnectionLostError, ReplyError
-from ..reply_errors import REPLY_ERRORS, AmqpConnectionForced, AmqpInternalError
+from ..reply_errors import REPLY_ERRORS
+from .blame import may_pass
 from .checks import check_hosts, check_names, check_values
 from .credentials import Credentials
 from .stream import AmqpStream
@@ -63,7 +64,8 @@ async def connect(
 
     Raises:
         ReplyError: the server has closed the connection, or what it sends is not AMQP: of the class for the
-            reply code. The next server is tried only where this one ends, with 320 or 541.
+            reply code. The next server is tried only where this one ends, with 320 or 541, or has no place
+            among its connections.
         ConnectionLostError: the server has ended the stream without a close, or takes too long; or none of
             several could be reached, and the text says why of each.
         OSError: there is no connection. A ConnectionLostError is one, too, as are the errors of TLS.
@@ -85,7 +87,9 @@ async def connect(
                 stream, in_time(_transport(stream, address, ssl, server_hostname, sock), seconds, late)
             )
             return stream
-        except (OSError, AmqpConnectionForced, AmqpInternalError) as error:
+        except (OSError, ReplyError) as error:
+            if not (isinstance(error, OSError) or may_pass(error)):
+                raise
             explain(error, address)
             failures.append((address, error))
     if len(failures) == 1:
