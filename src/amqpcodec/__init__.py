@@ -18,7 +18,7 @@ from ._version import __version__
 from .errors import AmqpError, DecodeError, DecoderInUseError, EncodeError, LocalProtocolError, ReplyError
 from .limits import Limits
 from .spec import Assert, FieldSpec, MethodSpec, PropertiesSpec
-from .types import FieldValue, InlineContent, ReferenceContent, UnreadableTable
+from .types import FieldValue, InlineContent, ReferenceContent, UnreadableTable, UnreadableTime
 
 if TYPE_CHECKING:
     from ._kernel.dialect_py import Dialect
@@ -88,6 +88,7 @@ __all__ = [
     "ReferenceContent",
     "ReplyError",
     "UnreadableTable",
+    "UnreadableTime",
     "__version__",
     "asdict",
     "decode_pairs",

@@ -159,4 +159,34 @@ class ReferenceContent(_Content):
 NO_CONTENT = InlineContent(b"")
 """The default of content arguments."""
 
-__all__ = ["EPOCH", "NO_CONTENT", "FieldValue", "InlineContent", "ReferenceContent", "UnreadableTable"]
+
+class UnreadableTime(datetime):
+    """A timestamp in the place of one that another library refuses: the last second of the year 9999.
+
+    `timestamp` returns what came, so that such a library writes it unchanged.
+
+    Attributes:
+        seconds: what came. Its sender may have meant another unit, such as microseconds.
+    """
+
+    seconds: int
+
+    @classmethod
+    def of(cls, seconds: int) -> UnreadableTime:
+        """Return one for what came."""
+        made = cls(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+        made.seconds = seconds
+        return made
+
+    def timestamp(self) -> float:
+        """Return what came; of another moment that was made of this one, its seconds since 1970."""
+        return getattr(self, "seconds", None) or super().timestamp()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return (self.of, (self.seconds,)) if hasattr(self, "seconds") else super().__reduce_ex__(protocol)
+
+
+__all__ = [
+    "EPOCH", "NO_CONTENT", "FieldValue", "InlineContent", "ReferenceContent", "UnreadableTable",
+    "UnreadableTime",
+]  # fmt: skip

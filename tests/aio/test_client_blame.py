@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.scripted_broker import Peer, Received, hold
+from support.scripted_broker import Peer, Received, deliver, hold
 from world import World, numbers, outcomes, published
 
 from amqpcodec.aio import Backoff, Client
 from amqpcodec.errors import ConnectionLostError
-from amqpcodec.reply_errors import AmqpInternalError
+from amqpcodec.reply_errors import AmqpCommandInvalid, AmqpInternalError, AmqpNotAllowed, AmqpNotImplemented
 
 POISON = b"0"
 ENDS: dict[str, Callable[[Peer], object]] = {
@@ -23,10 +23,10 @@ ENDS: dict[str, Callable[[Peer], object]] = {
 ERRORS = {"crash": AmqpInternalError, "closed": ConnectionLostError, "reset": ConnectionLostError}
 
 
-def refuse(received: Received) -> None:
-    """End the connection by the 541 of a method, as RabbitMQ does what it does not permit."""
+def refuse(received: Received, code: int = 541) -> None:
+    """End the connection by a code that names a method, as RabbitMQ does for what it does not permit."""
     spec = received.method.spec
-    received.peer.connection.close(541, "INTERNAL_ERROR - not permitted", spec.class_id, spec.method_id)
+    received.peer.connection.close(code, "not permitted", spec.class_id, spec.method_id)
 
 
 def dies_of(end: Callable[[Peer], object]) -> Callable[[Received], None]:
@@ -347,25 +347,38 @@ async def test_a_setup_that_succeeds_in_between_counts_anew(world: World) -> Non
             await channel.publish(b"")
 
 
-# -- what is no crash: 541 with the ids of a method
+# -- what is no crash: a code with the ids of a method
+
+CODES = {503: AmqpCommandInvalid, 530: AmqpNotAllowed, 540: AmqpNotImplemented, 541: AmqpInternalError}
 
 
-async def test_a_method_that_is_refused_is_final_for_the_setup(world: World) -> None:
-    """RabbitMQ 4.3 refuses transient queues that are not exclusive."""
+@pytest.fixture(params=CODES)
+def code(request: pytest.FixtureRequest) -> int:
+    """A code with which RabbitMQ ends the connection for one method."""
+    number: int = request.param
+    return number
+
+
+async def test_a_method_that_is_refused_is_final_for_the_setup(world: World, code: int) -> None:
+    """RabbitMQ refuses transient queues that are not exclusive by 541, where they are not permitted."""
 
     async def declare(client: Client) -> None:
         await client.call(world.amqp.Queue.Declare("q"))
 
-    world.broker.on("queue.declare", refuse)
-    with pytest.raises(AmqpInternalError, match="not permitted") as caught:
+    world.broker.on("queue.declare", lambda received: refuse(received, code))
+    with pytest.raises(CODES[code], match="not permitted") as caught:
         await world.client(on_connect=declare).__aenter__()
     assert (caught.value.class_id, caught.value.method_id) == (50, 10)
     assert len(world.broker.peers) == 1
 
 
-async def test_a_method_that_is_refused_is_raised_by_its_call_and_others_go_on(world: World) -> None:
+async def test_a_method_that_is_refused_is_raised_by_its_call_and_others_go_on(
+    world: World, code: int
+) -> None:
+    """RabbitMQ deletes no quorum queue ``if_unused``, and says so by 540."""
+
     def react(received: Received) -> None:
-        refuse(received) if received.method.queue == "bad" else hold(received)
+        refuse(received, code) if received.method.queue == "bad" else hold(received)
 
     world.broker.on("queue.declare", react)
     world.broker.on("queue.purge", hold)
@@ -375,35 +388,69 @@ async def test_a_method_that_is_refused_is_raised_by_its_call_and_others_go_on(w
         sent = published(channel, 2)
         purge = asyncio.ensure_future(client.call(world.amqp.Queue.Purge("q")))
         await world.broker.got("queue.purge")
-        with pytest.raises(AmqpInternalError, match="not permitted"):
+        with pytest.raises(CODES[code], match="not permitted"):
             await client.call(world.amqp.Queue.Declare("bad"))
         assert await outcomes(purge, *sent) == ["ConnectionLostError", "ok", "ok"]
         assert client.stats().connections == 2
 
 
 @pytest.mark.parametrize("name", ["basic.publish", "basic.consume"])
-async def test_a_message_or_consumer_that_is_refused_is_not_sent_again(world: World, name: str) -> None:
-    world.broker.on(name, refuse, connection=1)
+async def test_a_message_or_consumer_that_is_refused_is_not_sent_again(
+    world: World, name: str, code: int
+) -> None:
+    world.broker.on(name, lambda received: refuse(received, code), connection=1)
     async with world.client() as client:
         channel = await client.channel()
         ask: Any = channel.publish(b"") if name == "basic.publish" else channel.consume("q").__aenter__()
-        with pytest.raises(AmqpInternalError, match="not permitted"):
+        with pytest.raises(CODES[code], match="not permitted"):
             await ask
         await channel.publish(b"1")
     assert numbers(world.broker.bodies(connection=2)) == [1]
     assert world.broker.received("basic.consume", connection=2) == []
 
 
-async def test_the_one_that_is_refused_of_many_messages_is_found(world: World) -> None:
+async def test_the_one_that_is_refused_of_many_messages_is_found(world: World, code: int) -> None:
     def react(received: Received) -> None:
-        refuse(received) if received.body == POISON else received.ack()
+        refuse(received, code) if received.body == POISON else received.ack()
 
     world.broker.on("basic.publish", react)
     async with world.client() as client:
         channel = await client.channel()
         sent = [asyncio.ensure_future(channel.publish(body)) for body in (b"1", b"2", POISON, b"3")]
-        assert await outcomes(*sent) == ["ok", "ok", "AmqpInternalError", "ok"]
+        assert await outcomes(*sent) == ["ok", "ok", CODES[code].__name__, "ok"]
     assert len(world.broker.peers) == 3
+
+
+@pytest.mark.parametrize("code", [503, 530, 540])
+async def test_a_refusal_of_what_no_one_waits_for_ends_the_client(world: World, code: int) -> None:
+    """An acknowledgement, say: another connection would end as soon."""
+    world.broker.on("basic.ack", lambda received: refuse(received, code))
+    world.broker.on("basic.consume", deliver(b"1"))
+    async with world.client() as client:
+        channel = await client.channel()
+        async with channel.consume("q") as deliveries:
+            assert (await anext(deliveries)).ack()
+            with pytest.raises(CODES[code], match="not permitted"):
+                await anext(deliveries)
+    assert len(world.broker.peers) == 1
+
+
+@pytest.mark.parametrize(
+    "whose", ["access to vhost '/' refused for user 'a': ", "refused for user 'a': user "]
+)
+@pytest.mark.parametrize("servers", [1, 2])
+async def test_a_place_among_connections_is_waited_for(world: World, whose: str, servers: int) -> None:
+    """Where there is another server, it is tried at once."""
+
+    def full(received: Received) -> None:
+        spec, text = received.method.spec, f"NOT_ALLOWED - {whose}connection limit (1) is reached"
+        received.peer.connection.close(530, text, spec.class_id, spec.method_id)
+
+    world.broker.on("connection.open", full, connection=1)
+    backoff = Backoff(first=0.01, attempts=3 - servers)
+    async with world.client([world.broker.url] * servers, backoff=backoff) as client:
+        await (await client.channel()).publish(b"")
+    assert len(world.broker.peers) == 2
 
 
 async def test_a_virtual_host_that_is_down_is_waited_for(world: World) -> None:

@@ -14,7 +14,7 @@ from world import World, cut, outcomes
 
 from amqpcodec import EncodeError, ReplyError
 from amqpcodec.aio import Backoff, Channel, Client, link
-from amqpcodec.aio.channel import OF_ONE_CHANNEL
+from amqpcodec.aio.calls import OF_ONE_CHANNEL
 from amqpcodec.errors import ConnectionLostError, LocalProtocolError
 from amqpcodec.reply_errors import AmqpNotFound, AmqpPreconditionFailed
 
@@ -249,7 +249,7 @@ async def test_the_error_of_a_call_that_is_over_for_its_caller_is_no_error_of_th
         [late] = await world.broker.got("queue.declare")
         if how == "cancelled":
             call.cancel()
-        wanted = {"time": "TimeoutError", "cancelled": "CancelledError", "no answer": "ok"}
+        wanted = {"time": "LateError", "cancelled": "CancelledError", "no answer": "ok"}
         assert await outcomes(call) == [wanted[how]]
         with suppress(LocalProtocolError):  # it is closed, where there is nothing to wait for
             late.close_channel(404)

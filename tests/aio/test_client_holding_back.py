@@ -336,7 +336,7 @@ async def test_a_publish_that_is_cancelled_says_whether_it_was_written(world: Wo
         stats = client.stats()
         world.broker.received("basic.publish")[0].ack()
     assert "the broker may have it" in texts[0]
-    assert texts[1] == ""
+    assert texts[1] == "it was not sent, and never will be"
     assert (stats.abandoned, stats.withdrawn) == (1, 1)
 
 

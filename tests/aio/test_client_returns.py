@@ -193,6 +193,27 @@ def test_finding_returned_messages_takes_no_longer_among_many(amqp: Any, differ_
     assert come_back(160) < 2.2 * come_back(80)
 
 
+async def test_headers_that_come_back_in_another_order_are_the_same(world: World) -> None:
+    """RabbitMQ 4 sorts them."""
+
+    def react(received: Received) -> None:
+        if received.properties.headers["a"] == 3:
+            received.properties.headers = {"a": 3, "b": {"d": 1, "c": 2}}
+            received.send_back()
+        received.ack()
+
+    world.broker.on("basic.publish", react)
+    async with world.client() as client:
+        channel = await client.channel()
+        sent = [
+            await channel.publish_soon(
+                b"", properties=world.amqp.BasicProperties(headers={"b": {"d": 1, "c": 2}, "a": number})
+            )
+            for number in (2, 3, 4)
+        ]
+        assert await outcomes(*sent) == ["ok", "ReturnedError", "ok"]
+
+
 KINDS: list[tuple[bytes, dict[str, Any]]] = [
     (body, headers)
     for body in (b"", b"x")

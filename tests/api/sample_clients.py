@@ -18,8 +18,10 @@ from amqpcodec.aio import (
     ClientStats,
     Consumer,
     ConsumerCancelledError,
+    Credentials,
     Delivery,
     EventSink,
+    LateError,
     NackedError,
     ReturnedError,
     UncertainReturnError,
@@ -29,6 +31,11 @@ from amqpcodec.aio import (
 async def declare(client: Client) -> None:
     """Declare what the program needs."""
     await client.call(amqp.Queue.Declare(queue="orders"), timeout=10)
+
+
+async def credentials() -> Credentials:
+    """Return a token."""
+    return Credentials("token", username="", seconds=60)
 
 
 def before_publish(method: Any, properties: Any) -> Any:
@@ -48,11 +55,11 @@ async def work(url: str) -> ClientStats:
     client = Client(
         [url, "amqp://localhost"], on_connect=declare, backoff=Backoff(first=0.1, attempts=5),
         close_seconds=5, give_up_after=5, before_publish=before_publish, around_delivery=around_delivery,
-        heartbeat=30,
+        credentials=credentials, heartbeat=30,
     )  # fmt: skip
     async with client as same:
         assert_type(same, Client)
-        channel = assert_type(await client.channel(window=10, prefetch=20), Channel)
+        channel = assert_type(await client.channel(window=10, prefetch=20, reopen=3), Channel)
         await publish(channel)
         consumer = assert_type(channel.consume("orders", arguments={"x-priority": 1}), Consumer)
         async with consumer as deliveries:
@@ -67,7 +74,11 @@ async def work(url: str) -> ClientStats:
 async def publish(channel: Channel) -> None:
     """Publish messages."""
     try:
-        await channel.publish(b"body", exchange="", routing_key="orders", properties=amqp.BasicProperties())
+        await channel.publish(
+            b"body", exchange="", routing_key="orders", properties=amqp.BasicProperties(), timeout=5
+        )
+    except LateError as late:
+        assert_type(late.was_sent, bool)
     except UncertainReturnError as error:
         assert_type(error.reply_code, int)
     except ReturnedError as error:
@@ -93,7 +104,7 @@ async def consume(deliveries: Consumer) -> None:
                 continue
             assert_type(delivery.nack(requeue=False) or delivery.reject(requeue=True), bool)
     except ConsumerCancelledError:
-        print(deliveries.tag)
+        print(deliveries.tag, assert_type(deliveries.offset, int | None))
 
 
 class Printer:

@@ -49,6 +49,8 @@ def tables(octets: bytes) -> None:
     assert_type([*mapping], list[str])
     assert_type(raw.error, amqpcodec.DecodeError | None)
 
+    late = assert_type(amqpcodec.UnreadableTime.of(1 << 60), types.UnreadableTime)
+    assert_type((late.seconds, late.timestamp()), tuple[int, float])
     unreadable = amqpcodec.UnreadableTable(octets, amqpcodec.DecodeError("a fault"))
     entries: dict[str, Any] = unreadable
     assert_type(unreadable.octets, bytes)

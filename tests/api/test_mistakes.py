@@ -155,7 +155,7 @@ Client(url, timeouts=5)
 Client(url, role="server")
     TypeError: Client() got an unexpected keyword argument 'role'...
 Client(url, login=("guest", "guest"))
-    TypeError: login must be a ClientLogin, not tuple
+    TypeError: login must be a ClientLogin or Credentials, not tuple
 Client(url, ssl="yes")
     TypeError: ssl must be an SSLContext, True, False or None, not str
 Client(url, record="a.pcap")

@@ -412,6 +412,23 @@ def test_a_token_that_is_too_large_for_a_frame_is_refused_before_it_is_sent(
         assert (caught.value.reply_code, client.data_to_send()) == (501, b"")
 
 
+@pytest.mark.parametrize("frame_max", [4096, 8191, 8192, 0])
+def test_a_server_that_ends_after_tuning_may_have_ended_for_small_frames(
+    impl: Implementation, frame_max: int
+) -> None:
+    client = make(impl, "client", frame_max=frame_max)
+    amqp = client.dialect
+    list(client.receive_data(amqp.encode_method(0, amqp.Connection.Start(0, 9, {}, b"PLAIN", b"en_US"))))
+    client.send(0, amqp.Connection.StartOk({}, "PLAIN", b"", "en_US"))
+    list(client.receive_data(amqp.encode_method(0, amqp.Connection.Tune(0, 0, 0))))
+    client.send(0, client.tune_ok())
+    client.send(0, amqp.Connection.Open("/"))
+    [closed] = client.receive_eof()
+    told = f", after frame-max {frame_max} was agreed: RabbitMQ takes none below 8192 from 4.1 on"
+    text = "the peer has ended the stream without connection.close"
+    assert closed.reply_text == text + told * (0 < frame_max < 8192)
+
+
 @pytest.mark.parametrize("size", [4096, 4097])
 def test_a_server_that_ends_after_a_large_token_may_have_ended_for_it(
     impl: Implementation, size: int

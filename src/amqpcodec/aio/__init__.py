@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from .client import Client
     from .connecting import connect, serve
     from .counters import Backoff, ClientStats
+    from .credentials import Credentials
     from .deliveries import Consumer, Delivery
     from .failures import (
         AlreadySettledError,
         ConsumerCancelledError,
+        LateError,
         NackedError,
         ReturnedError,
         UncertainReturnError,
@@ -39,8 +41,10 @@ _HOMES = {
     "ClientStats": "counters",
     "Consumer": "deliveries",
     "ConsumerCancelledError": "failures",
+    "Credentials": "credentials",
     "Delivery": "deliveries",
     "EventSink": "stream",
+    "LateError": "failures",
     "NackedError": "failures",
     "ReturnedError": "failures",
     "UncertainReturnError": "failures",
@@ -57,8 +61,10 @@ __all__ = [
     "ClientStats",
     "Consumer",
     "ConsumerCancelledError",
+    "Credentials",
     "Delivery",
     "EventSink",
+    "LateError",
     "NackedError",
     "ReturnedError",
     "UncertainReturnError",

@@ -8,18 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .._protocol.codes import INTERNAL_ERROR
-from ..connection import ConnectionClosed
+from .._protocol.codes import COMMAND_INVALID, INTERNAL_ERROR, NOT_ALLOWED, NOT_IMPLEMENTED
+from ..connection import ChannelClosed, ConnectionClosed
 from ..reply_errors import (
     AmqpAccessRefused,
     AmqpConnectionForced,
     AmqpInternalError,
+    AmqpNotAllowed,
     AmqpResourceLocked,
 )
 
 # What another attempt may mend. A locked queue may be an exclusive one of the connection before.
 PASSING = (OSError, AmqpConnectionForced, AmqpResourceLocked)
 CONNECTION = 10  # the class of connection.open
+UPDATE_SECRET = (CONNECTION, 70)
+# With which a broker ends the connection for one method that it refuses, and names it.
+REFUSALS = (COMMAND_INVALID, NOT_ALLOWED, NOT_IMPLEMENTED, INTERNAL_ERROR)
 ALONE_SECONDS = 1.0  # for the answer to what is tried alone: without an end by then, it does no harm
 TRYING_SECONDS = 5.0  # for all that is tried on one connection: calls and consumers wait as long
 
@@ -118,12 +122,16 @@ def may_pass(error: Exception) -> bool:
         return error.class_id in (0, CONNECTION)
     if isinstance(error, AmqpAccessRefused):  # RabbitMQ's words, for an exclusive consumer
         return str(error).endswith("in exclusive use")
+    if isinstance(
+        error, AmqpNotAllowed
+    ):  # a limit of a virtual host or a user; or new credentials are refused
+        return "connection limit" in str(error) or (error.class_id, error.method_id) == UPDATE_SECRET
     return isinstance(error, PASSING)
 
 
 def is_named(closed: ConnectionClosed) -> bool:
-    """Return whether an end is the 541 internal-error of a method: it is refused, and nothing has crashed."""
-    return closed.by == "peer" and closed.reply_code == INTERNAL_ERROR and closed.class_id > CONNECTION
+    """Return whether an end names the method that is refused: nothing has crashed."""
+    return closed.by == "peer" and closed.reply_code in REFUSALS and closed.class_id > CONNECTION
 
 
 def is_refusal(closed: ConnectionClosed) -> bool:
@@ -131,7 +139,7 @@ def is_refusal(closed: ConnectionClosed) -> bool:
     return closed.by == "eof" or (closed.by == "peer" and closed.reply_code == INTERNAL_ERROR)
 
 
-def sent_by(closed: ConnectionClosed, method: Any) -> bool:
+def sent_by(closed: ConnectionClosed | ChannelClosed, method: Any) -> bool:
     """Return whether the end is that of a method of this kind."""
     return (method.spec.class_id, method.spec.method_id) == (closed.class_id, closed.method_id)
 

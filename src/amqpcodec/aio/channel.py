@@ -3,64 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .._kernel.values import named
-from ..errors import AmqpError, ConnectionLostError, EncodeError, LocalProtocolError
-from .blame import awaited, may_pass
-from .connecting import in_time, reply_error
-from .deliveries import Consumer, Delivery, Unsettled, count_dropped, give_back
-from .link import Calls, Link, elsewhere, in_set_up
-from .publishes import Publish, Publishes, octets_of
+from ..errors import LocalProtocolError
+from .calls import answer_to, call_name, no_answer
+from .connecting import in_time
+from .deliveries import Consumer, Delivery
+from .failures import LateError, certainty
+from .link import elsewhere
+from .opened import Opened
+from .publishes import Publish, octets_of
 
-if TYPE_CHECKING:
-    from ..connection import ChannelClosed, ConnectionClosed
-    from .client import Client
-    from .counters import Backoff
-
-SENT_OTHERWISE = {
-    "basic.publish": "Channel.publish",
-    "basic.ack": "Delivery.ack",
-    "basic.nack": "Delivery.nack",
-    "basic.reject": "Delivery.reject",
-    "channel.open": "Client.channel",
-    "channel.close": "Channel.close",
-    "basic.consume": "Channel.consume",
-    "basic.cancel": "Channel.consume",
-    "basic.get": "Channel.get",
-    "connection.close": "Client.close",
-}
 REPLY_ADDRESS = "amq.rabbitmq.reply-to."  # as those of direct replies begin
-# What has a meaning for the channel alone on which it is sent.
-OF_ONE_CHANNEL = frozenset((
-    "basic.qos", "basic.recover", "channel.flow", "confirm.select", "tx.select", "tx.commit", "tx.rollback",
-))  # fmt: skip
-log = logging.getLogger("amqpcodec.aio")
-
-
-def call_name(method: Any) -> str:
-    """Return the name of a method that `call` sends.
-
-    Raises:
-        EncodeError: it is no method.
-        LocalProtocolError: another function sends it, or it has no reply.
-    """
-    if isinstance(method, type) or not hasattr(method, "spec"):
-        raise EncodeError(f"expected a method, such as Queue.Declare(), not {named(method)}")
-    name: str = method.spec.name
-    if name in SENT_OTHERWISE:
-        raise LocalProtocolError(f"{name} is sent by {SENT_OTHERWISE[name]}")
-    if not method.spec.responses or method.spec.content:
-        raise LocalProtocolError(f"{name} has no reply: `call` sends requests, and waits for their replies")
-    return name
-
-
-def no_answer(name: str, seconds: float | None) -> TimeoutError:
-    """Return the error of a call that takes too long."""
-    return TimeoutError(f"no answer to {name} within {seconds} seconds")
 
 
 def _is_reply(routing_key: Any) -> bool:
@@ -68,41 +24,12 @@ def _is_reply(routing_key: Any) -> bool:
     return isinstance(routing_key, str) and routing_key.startswith(REPLY_ADDRESS)
 
 
-class Channel:
+class Channel(Opened):
     """A channel, which is opened again on each new connection; `Client.channel` makes one.
 
-    A channel that the broker closes, by 404 not-found say, is not opened again. Then everything that waits
-    on it raises the error of that code, and so does everything that is asked of it later.
+    A channel that the broker closes, by 404 not-found say, is not opened again, unless it was made so. Then
+    everything that waits on it raises the error of that code, and so does what is asked of it later.
     """
-
-    def __init__(
-        self,
-        client: Client,
-        *,
-        window: int = 1,
-        prefetch: int = 0,
-        confirm: bool = False,
-        republish: bool = True,
-    ) -> None:
-        self._client = client
-        self._loop = asyncio.get_running_loop()
-        self._thread = get_ident()
-        self._basic = client._dialect.Basic
-        self._stats = client._stats
-        self._setup = [client._dialect.Basic.Qos(prefetch_count=prefetch)] if prefetch else []
-        if confirm:
-            self._setup.append(client._dialect.Confirm.Select())
-        self._publishes = Publishes(window, republish, client._stats, client._headers())
-        self._calls = Calls()
-        self._opened_by = in_set_up()
-        self._waits: Iterator[float] | None = None  # before it is opened again, where a queue is held
-        self._consumers: dict[str, Consumer] = {}
-        self._unsettled: Unsettled | None = None
-        self._recovering = 0  # how many basic.recover have no answer yet
-        self._link: Link | None = None
-        self._number = 0
-        self._error: Exception | None = None
-        self._before_publish = client._before_publish
 
     async def __aenter__(self) -> Channel:
         return self
@@ -125,33 +52,11 @@ class Channel:
         Raises:
             ReplyError: the broker closes the channel or connection instead: of the class for its code.
             ConnectionLostError: the connection was lost before the reply. The broker may have acted on it.
-            TimeoutError: there was no reply in time.
+            LateError: there was no reply in time.
             EncodeError, LocalProtocolError: it cannot be sent.
         """
-        name = call_name(method)
-        return await in_time(self._call(method), timeout, no_answer(name, timeout))
-
-    async def _call(self, method: Any) -> Any:
-        await self._client._until_ready(self)
-        return await self._request(method)
-
-    def _request(self, method: Any) -> asyncio.Future[Any]:
-        """Send a request; return the future of its reply."""
-        self._flush()  # what was acknowledged before is sent before
-        if self._link is None:
-            raise self._error or ConnectionLostError("there is no connection")
-        reply = self._calls.send(self._link, self._number, method)
-        self._sent(method.spec.name)
-        return reply
-
-    def _sent(self, name: str) -> None:
-        """Take note of a request: the broker acts on it before it reads later acknowledgements."""
-        assert self._unsettled is not None  # there is a connection
-        if name == "basic.recover":
-            self._recovering += 1
-            self._forget_deliveries()
-        elif name.startswith("tx."):
-            self._unsettled.transact(name)
+        late = no_answer(call_name(method), timeout)
+        return await answer_to(self._call(method, late), timeout, late)
 
     # -- publishing
 
@@ -163,11 +68,12 @@ class Channel:
         routing_key: str = "",
         properties: Any = None,
         mandatory: bool | None = None,
+        timeout: float | None = None,
     ) -> None:
         """Publish a message, and wait until the broker has it.
 
-        A task that is cancelled before the message is written has not published it. If it was written, the
-        text of the CancelledError says that the broker may have it.
+        A message that no one waits for any more is not written, if it was not before. The text of the
+        CancelledError says which it is, as does `LateError`.
 
         Args:
             body: bytes-like. Any but `bytes` is copied at once. The properties may not be changed until
@@ -176,8 +82,10 @@ class Channel:
             properties: of class basic; None for none.
             mandatory: whether the broker returns the message where no queue takes it. None for True, except
                 for a direct reply (``amq.rabbitmq.reply-to.`` and so on): RabbitMQ delivers and returns it.
+            timeout: seconds for all of it, also while there is no connection; None for any time.
 
         Raises:
+            LateError: the broker has not confirmed it in time.
             ReturnedError: no queue takes it.
             NackedError: the broker has not taken it.
             ReplyError: the broker has closed the channel.
@@ -188,13 +96,20 @@ class Channel:
         publish = self._message(body, exchange, routing_key, properties, mandatory)
         self._publishes.put(publish)
         try:
-            await publish.confirmed
+            if timeout is None:
+                await publish.confirmed
+            else:
+                late = no_answer("basic.publish", timeout)
+                await in_time(publish.confirmed, timeout, late)
+        except LateError:
+            if not publish.confirmed.cancelled():
+                return publish.confirmed.result()  # it has come in this turn
+            late.was_sent = self._publishes.cancelled(publish)
+            raise
         except asyncio.CancelledError:
             if publish.confirmed.done() and not publish.confirmed.cancelled():
                 publish.confirmed.exception()  # of this turn: no one else asks for it
-            if self._publishes.cancelled(publish):
-                raise asyncio.CancelledError("the message is written, the broker may have it") from None
-            raise
+            raise asyncio.CancelledError(certainty(self._publishes.cancelled(publish))) from None
 
     async def publish_soon(
         self,
@@ -267,58 +182,6 @@ class Channel:
             method.arguments = arguments
         return Consumer(self, method, self._client._around_delivery)
 
-    async def _start(self, consumer: Consumer) -> None:
-        """Have the broker deliver to a consumer."""
-        await self._client._until_ready(self)
-        while (other := self._consumers.get(consumer.tag)) is not None:
-            if not other.has_left:
-                raise LocalProtocolError(f"there is a consumer {consumer.tag!r} on this channel")
-            await other.gone.wait()
-            await self._client._until_ready(self)
-        self._flush()
-        self._ask(consumer)
-        self._consumers[consumer.tag] = consumer
-        try:
-            await consumer.started
-        except BaseException as error:
-            await self._cancel(consumer, at_once=not isinstance(error, Exception))
-            raise
-
-    def _ask(self, consumer: Consumer) -> None:
-        """Send a consumer's request."""
-        if self._link is None:
-            raise self._error or ConnectionLostError("there is no connection")
-        self._link.connection.send(self._number, consumer.method)
-        consumer.asked(self._link)
-
-    async def _cancel(self, consumer: Consumer, *, at_once: bool) -> None:
-        """Have the broker deliver no more to a consumer, which may be over; wait for the answer, or not."""
-        consumer.has_left = True
-        reply = None
-        if self._consumers.get(consumer.tag) is consumer:
-            link = self._link
-            if link is None or consumer.link is not link:  # or not there yet
-                del self._consumers[consumer.tag]
-            else:
-                try:
-                    reply = self._request(self._basic.Cancel(consumer.tag))
-                except AmqpError as error:  # the broker does not read
-                    link.drop(ConnectionLostError(f"basic.cancel cannot be sent: {error}"))
-        # After the request: else the broker delivers them to this consumer once more.
-        consumer.give_back()
-        if reply is None:
-            consumer.finish()
-        elif at_once:
-            reply.cancel()
-        else:
-            seconds = self._client._close_seconds
-            try:
-                await in_time(reply, seconds, no_answer("basic.cancel", seconds))
-            except TimeoutError as error:  # the broker reads nothing, under a memory alarm say
-                log.warning("consumer %r is left: %s", consumer.tag, error)
-            except AmqpError:
-                pass  # the consumer is gone in any case
-
     async def get(self, queue: str, *, no_ack: bool = False, timeout: float | None = None) -> Delivery | None:
         """Fetch one message of a queue.
 
@@ -331,29 +194,24 @@ class Channel:
             The message, to be settled; None where the queue is empty.
 
         Raises:
-            ReplyError, ConnectionLostError, TimeoutError: as `call`.
+            ReplyError, ConnectionLostError, LateError: as `call`.
         """
         request = self._basic.Get(queue=queue, no_ack=no_ack)
-        reply = await in_time(self._get(request), timeout, no_answer("basic.get", timeout))
+        late = no_answer("basic.get", timeout)
+        reply = await answer_to(self._get(request, late), timeout, late)
         return reply if isinstance(reply, Delivery) else None
 
-    async def _get(self, request: Any) -> Any:
+    async def _get(self, request: Any, late: LateError) -> Any:
         await self._client._until_ready(self)
         reply = self._request(request)
+        late.was_sent = True
         try:
             return await reply
         except asyncio.CancelledError:
             has_come = reply.done() and not reply.cancelled() and reply.exception() is None
             if has_come and isinstance(reply.result(), Delivery):
-                self._give_back(request, reply.result())
+                self._give_back_got(request, reply.result())
             raise
-
-    def _give_back(self, request: Any, delivery: Delivery) -> None:
-        """Return an unread message of basic.get to its queue."""
-        if request.no_ack:
-            count_dropped(self._stats, 1)
-        else:
-            give_back(delivery)
 
     # -- ending
 
@@ -377,213 +235,5 @@ class Channel:
         finally:
             self._end(error)
 
-    # -- called by the client and its connection
 
-    def _refuse(self, error: Exception) -> None:
-        """Take nothing new; what waits for a reply, or for room, raises the error."""
-        self._error = error
-        self._publishes.refuse(error)
-        self._calls.fail(error)
-        self._client._look_again()
-
-    def _drain(self, error: Exception) -> None:
-        """Take nothing new of the program, since the client is closed; `on_connect` may go on."""
-        if self._opened_by is None or not self._opened_by.sets_up:
-            self._publishes.refuse(error)
-        if self._link is None or self._link.is_set_up:
-            self._calls.fail(error)
-
-    def _end(self, error: Exception) -> None:
-        """Close the channel at once."""
-        self._flush()
-        link, number = self._link, self._number
-        self._fail(error)
-        if link is not None:
-            link.send(number, link.connection.dialect.Channel.Close(200))
-
-    def _next_wait(self, backoff: Backoff) -> float | None:
-        """Return the seconds until the channel is opened again, or None where that was tried often enough."""
-        if self._waits is None:
-            self._waits = backoff.waits()
-        return next(self._waits, None)
-
-    def _has_open_calls(self) -> bool:
-        """Return whether the broker may say something yet to a call, which may be over for its caller."""
-        return len(self._calls) > 0
-
-    def _open(self, link: Link) -> None:
-        """Open the channel on a connection; messages and consumers wait for `_resume`.
-
-        Raises:
-            LocalProtocolError: all channels of the connection are in use.
-        """
-        self._number = link.connection.open_channel()
-        self._link = link
-        link.channels[self._number] = self
-        self._unsettled = Unsettled(link, self._number, self._stats)
-        self._recovering = 0
-        for method in self._setup:
-            link.connection.send(self._number, method)
-
-    def _resume(self) -> None:
-        """Go on with messages and consumers: the connection is set up."""
-        if self._link is None:
-            return
-        for consumer in self._consumers.values():
-            if consumer.link is None:
-                self._ask(consumer)
-        self._publishes.resume(self._link, self._number)
-
-    def _send_alone(self, is_suspect: Callable[[object], bool]) -> Iterator[tuple[Any, asyncio.Future[None]]]:
-        """Send one after the other, before `_resume`, what a broker may end connections for; yield each."""
-        for consumer in list(self._consumers.values()):
-            if self._link is not None and is_suspect(consumer):
-                self._ask(consumer)
-                yield consumer, consumer.started
-        # The channel may be closed for one of them.
-        while self._link is not None and (first := self._publishes.first()) and is_suspect(first):
-            self._publishes.send_first(self._link, self._number)
-            yield first, first.confirmed
-
-    def _unanswered(self, closed: ConnectionClosed) -> list[tuple[Any, Any]]:
-        """Return what the broker has not answered, as `Blame.ended` takes it."""
-        consumers = {id(each.method): each for each in self._consumers.values()}
-        requests = [each for each in awaited(closed, self._number) if each not in self._setup]
-        return [
-            *((consumers.get(id(request)), request) for request in requests),
-            *self._publishes.unanswered(),
-        ]
-
-    def _give_up(self, thing: Publish | Consumer, error: Exception) -> None:
-        """Send a message or consumer no more."""
-        if isinstance(thing, Publish):
-            self._publishes.give_up(thing, error)
-        else:
-            self._remove(thing.tag)
-            thing.end(error)
-
-    def _on_closed(self, event: ChannelClosed) -> None:
-        """Take the end of the channel, by the broker."""
-        error = reply_error(event.reply_code, event.reply_text, event.class_id, event.method_id)
-        if may_pass(error) and self._comes_back_to_queue():
-            self._client._open_later(self, error)
-        else:
-            self._fail(error)
-
-    def _comes_back_to_queue(self) -> bool:
-        """Return whether an exclusive consumer of before is not answered yet.
-
-        The broker may refuse it, until it misses the client's last connection.
-        """
-        return any(
-            consumer.asks > 1 and consumer.method.exclusive and not consumer.started.done()
-            for consumer in self._consumers.values()
-        )
-
-    def _is_ready(self, link: Link) -> bool:
-        """Return whether calls may be sent; not before consumers are there for which it may be closed."""
-        return self._link is link and not self._comes_back_to_queue()
-
-    def _lost(self, error: Exception, closed: ConnectionClosed | None = None) -> None:
-        """Wait for another connection: this one is over."""
-        link, self._link = self._link, None
-        self._forget_deliveries()
-        for consumer in list(self._consumers.values()):
-            if consumer.has_left:
-                self._remove(consumer.tag)
-            elif link is not None and link.sets_up and consumer.link is link and not consumer.started.done():
-                self._remove(consumer.tag)
-                consumer.end(error)
-            consumer.link = None
-        self._publishes.lost(error)
-        self._calls.fail(error, closed)
-
-    def _fail(self, error: Exception) -> None:
-        """Be closed for good: everybody is told."""
-        if not self._client._forget(self):
-            return
-        if self._link is not None:
-            self._link.channels.pop(self._number, None)
-            self._link = None
-        self._forget_deliveries()
-        self._refuse(error)
-        self._publishes.fail(error)
-        for tag in list(self._consumers):
-            if (consumer := self._remove(tag)) is not None:
-                consumer.end(error)
-
-    def _remove(self, tag: str) -> Consumer | None:
-        """Know no more of a consumer, to which the broker delivers no more; return it."""
-        consumer = self._consumers.pop(tag, None)
-        if consumer is not None:
-            consumer.finish()
-        return consumer
-
-    def _flush(self) -> None:
-        """Send the acknowledgements of this turn."""
-        if self._unsettled is not None:
-            self._unsettled.flush()
-
-    def _on_message(self, event: Any) -> None:
-        """Take a delivery, a returned message, or the answer to basic.get."""
-        _, method, properties, body, request, _ = event
-        basic, unsettled = self._basic, self._unsettled
-        assert unsettled is not None  # there is a connection
-        if type(method) is basic.Deliver:
-            consumer = self._consumers.get(method.consumer_tag)
-            if consumer is None:
-                log.warning("a delivery to no consumer: %r", method)
-                return
-            no_ack = consumer.method.no_ack
-            consumer.put(unsettled.delivery(method, properties, body, no_ack, consumer.kind))
-        elif type(method) is basic.Return:
-            self._publishes.returned(method, properties, body)
-        elif type(method) is basic.GetOk:
-            delivery = unsettled.delivery(method, properties, body, request.no_ack, Delivery)
-            if not self._calls.answered(request, delivery):
-                self._give_back(request, delivery)
-
-    def _on_reply(self, request: Any, reply: Any) -> None:
-        """Take the reply to a request."""
-        name = request.spec.name
-        consumer = self._consumers.get(getattr(request, "consumer_tag", ""))
-        if name == "basic.consume" and consumer is not None:
-            consumer.begun()
-            self._waits = None
-            self._client._look_again()
-        elif name == "basic.cancel":
-            # Another one may be there by now, if the broker has cancelled this one as well.
-            if consumer is not None and consumer.has_left:
-                self._remove(request.consumer_tag)
-        elif name == "basic.recover" and self._link is not None and self._unsettled is not None:
-            self._recovering -= 1
-            self._forget_deliveries()  # what has come meanwhile was taken back, too
-            if not self._recovering:
-                uncommitted = self._unsettled.uncommitted
-                self._unsettled = Unsettled(self._link, self._number, self._stats, uncommitted)
-        self._calls.answered(request, reply)
-
-    def _forget_deliveries(self) -> None:
-        """Forget all deliveries that are not settled: they come again."""
-        if self._unsettled is not None:
-            self._unsettled.forget()
-        for consumer in self._consumers.values():
-            consumer.forget_unread()
-
-    def _on_settled(self, event: Any) -> None:
-        """Take the confirms of publishes, or their refusals."""
-        _, method, numbers = event
-        self._publishes.settled(numbers, type(method) is self._basic.Ack)
-
-    def _on_flow(self, active: bool) -> None:
-        """Stop publishing, or go on: channel.flow."""
-        self._publishes.flow(active)
-
-    def _on_cancel(self, method: Any) -> None:
-        """Take the end of a consumer: the broker has cancelled it."""
-        consumer = self._remove(method.consumer_tag)
-        if consumer is not None:
-            consumer.end_by_broker()
-
-
-__all__ = ["OF_ONE_CHANNEL", "Channel", "call_name", "no_answer"]
+__all__ = ["Channel"]

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from .._options import unexpected
 from ..connection import ClientLogin
 from .counters import Backoff
+from .credentials import Credentials
 
 _T = TypeVar("_T")
 _NOT_OPTIONS = frozenset(("host", "role"))  # which are given otherwise, or by this package
@@ -39,8 +40,8 @@ def check_values(given: Mapping[str, Any]) -> None:
         ValueError: a time that is none.
     """
     login, ssl, record = (given.get(name) for name in ("login", "ssl", "record"))
-    if not (login is None or isinstance(login, ClientLogin)):
-        raise TypeError(f"login must be a ClientLogin, not {type(login).__name__}")
+    if not (login is None or isinstance(login, ClientLogin | Credentials)):
+        raise TypeError(f"login must be a ClientLogin or Credentials, not {type(login).__name__}")
     if not (ssl is None or isinstance(ssl, bool) or hasattr(ssl, "wrap_bio")):
         raise TypeError(f"ssl must be an SSLContext, True, False or None, not {type(ssl).__name__}")
     if record is not None:

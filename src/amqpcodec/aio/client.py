@@ -12,16 +12,30 @@ from typing import Any
 from ..connection import ConnectionClosed, ConnectionLimits
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from ..reply_errors import AmqpInternalError
-from .blame import ALONE_SECONDS, TRYING_SECONDS, Blame, awaited, given_up, is_named, is_refusal, may_pass
-from .channel import OF_ONE_CHANNEL, Channel, call_name, no_answer
+from .blame import (
+    ALONE_SECONDS,
+    TRYING_SECONDS,
+    Blame,
+    awaited,
+    given_up,
+    is_named,
+    is_refusal,
+    may_pass,
+    sent_by,
+)
+from .calls import OF_ONE_CHANNEL, answer_to, call_name, no_answer
+from .channel import Channel
 from .checks import awaitable, check_backoff, check_hook, check_hosts, check_seconds
-from .connecting import address_of, check_options, connect, in_time
-from .counters import Backoff, ClientStats
+from .connecting import address_of, check_options, connect
+from .counters import LASTING_SECONDS, Backoff, ClientStats
+from .credentials import Credentials
 from .deliveries import Delivery
+from .failures import LateError
 from .link import Link, elsewhere, in_set_up, setting_up
+from .opened import Opened
+from .renewal import Renewal
 from .returns import Headers
 
-LASTING_SECONDS = 1.0  # after which a connection counts as well: the waits start again
 log = logging.getLogger("amqpcodec.aio")
 
 
@@ -44,6 +58,8 @@ class Client:
     Args:
         url: where the broker is, as `Address` describes it; or several places, to be tried in turn.
         on_connect: awaited with the client on each new connection.
+        credentials: awaited before each attempt to connect, and before the credentials that it has returned
+            end: the broker of a living connection gets the new ones.
         backoff: how long to wait between attempts, and when to give up.
         close_seconds: how long closing waits, where nothing else is said.
         give_up_after: how many connections in a row the broker may end for one message or consumer, or with
@@ -65,6 +81,7 @@ class Client:
         url: str | Sequence[str] = "amqp://",
         *,
         on_connect: Callable[[Client], Awaitable[object]] | None = None,
+        credentials: Callable[[], Awaitable[Credentials]] | None = None,
         backoff: Backoff = Backoff(),  # noqa: B008, a tuple
         close_seconds: float = 10.0,
         give_up_after: int | None = 3,
@@ -76,6 +93,9 @@ class Client:
             raise ValueError("sock is of one connection: a client makes its own")
         check_options(options, type(self))
         check_hook("on_connect", on_connect, is_awaited=True)
+        check_hook("credentials", credentials, is_awaited=True)
+        if credentials is not None and options.get("login") is not None:
+            raise ValueError("credentials are in place of login: give one of them")
         check_hook("before_publish", before_publish)
         check_hook("around_delivery", around_delivery)
         check_backoff(backoff)
@@ -89,14 +109,15 @@ class Client:
         self._url = url
         self._on_connect = on_connect
         self._backoff = backoff
+        self._renewal = Renewal(credentials, backoff)
         self._options = options
         self._close_seconds = close_seconds
         self._before_publish = before_publish
         self._around_delivery = around_delivery
         self._blame = Blame(give_up_after)
         self._stats = ClientStats()
-        self._channels: dict[Channel, None] = {}  # a set that keeps the order
-        self._idle: list[Channel] = []  # for `call`
+        self._channels: dict[Opened, None] = {}  # a set that keeps the order
+        self._idle: list[Opened] = []  # for `call`
         self._consumer_tags = 0
         self._link: Link | None = None
         self._changed = asyncio.Event()  # wakes those that wait in `_until_ready`, and is not set
@@ -122,7 +143,13 @@ class Client:
     # -- what programs call
 
     async def channel(
-        self, *, window: int = 128, prefetch: int = 0, confirm: bool = True, republish: bool = True
+        self,
+        *,
+        window: int = 128,
+        prefetch: int = 0,
+        confirm: bool = True,
+        republish: bool = True,
+        reopen: int = 0,
     ) -> Channel:
         """Open a channel. The broker's answer is not waited for: what is sent next comes after the request.
 
@@ -133,6 +160,9 @@ class Client:
                 is written, and may be lost.
             republish: whether messages that are not confirmed when a connection is lost are published again;
                 else they raise ConnectionLostError.
+            reopen: how often in a row the channel is opened again where the broker has closed it, with its
+                prefetch and consumers, by the client's `backoff`. Messages that are not confirmed raise the
+                broker's error, and are not published again. A channel that lasts a second begins anew.
 
         Returns:
             The channel, which is opened again on each further connection.
@@ -141,16 +171,21 @@ class Client:
             LocalProtocolError: all channels of the connection are in use; the dialect has no confirms; or the
                 client is not entered.
             ReplyError, ConnectionLostError: the client is over.
-            ValueError: a window that lets nothing pass, or a prefetch that basic.qos cannot carry.
+            ValueError: a window that lets nothing pass, a prefetch that basic.qos cannot carry, or a negative
+                `reopen`.
         """
         if not isinstance(window, int) or window < 1:
             raise ValueError(f"window must be a number from 1, not {window!r}")
         if not isinstance(prefetch, int) or not 0 <= prefetch < 1 << 16:
             raise ValueError(f"prefetch must be 0 to 65535, not {prefetch!r}")
+        if not isinstance(reopen, int) or reopen < 0:
+            raise ValueError(f"reopen must be a number from 0, not {reopen!r}")
         await self._until_ready()
         if confirm and not hasattr(self._dialect, "Confirm"):
             raise LocalProtocolError(f"{self._dialect.DIALECT.name} has no publisher confirms")
-        return self._new_channel(window=window, prefetch=prefetch, confirm=confirm, republish=republish)
+        return self._new_channel(
+            window=window, prefetch=prefetch, confirm=confirm, republish=republish, reopen=reopen
+        )
 
     def _new_channel(self, **options: Any) -> Channel:
         assert self._link is not None  # `_until_ready` has waited for it
@@ -172,19 +207,22 @@ class Client:
             The method that answers it; None with ``no_wait``.
 
         Raises:
-            ReplyError, ConnectionLostError, TimeoutError, EncodeError, LocalProtocolError: as `Channel.call`.
+            ReplyError, ConnectionLostError, LateError, EncodeError, LocalProtocolError: as `Channel.call`.
         """
         name = call_name(method)
         if name in OF_ONE_CHANNEL:
             raise LocalProtocolError(f"{name} is of one channel: send it by Channel.call")
-        answer = self._call_on_connection if name.startswith("connection.") else self._call
-        return await in_time(answer(method), timeout, no_answer(name, timeout))
+        late = no_answer(name, timeout)
+        ask = self._call_on_connection if name.startswith("connection.") else self._call
+        return await answer_to(ask(method, late), timeout, late)
 
-    async def _call_on_connection(self, method: Any) -> Any:
+    async def _call_on_connection(self, method: Any, late: LateError) -> Any:
         link = await self._until_ready()
-        return await link.calls.send(link, 0, method)
+        reply = link.calls.send(link, 0, method)
+        late.was_sent = True
+        return await reply
 
-    async def _call(self, method: Any) -> Any:
+    async def _call(self, method: Any, late: LateError) -> Any:
         while True:
             link = await self._until_ready()
             async with link.calling:
@@ -192,11 +230,11 @@ class Client:
                     continue  # the connection was lost meanwhile
                 channel = self._idle.pop() if self._idle else self._new_channel()
                 try:
-                    return await channel.call(method)
+                    return await channel._call(method, late)
                 finally:
                     self._put_back(channel, has_answer=not getattr(method, "no_wait", False))
 
-    def _put_back(self, channel: Channel, has_answer: bool) -> None:
+    def _put_back(self, channel: Opened, has_answer: bool) -> None:
         """Use a channel for the next call, unless the broker may say something yet to this one."""
         if not has_answer or channel._has_open_calls():
             channel._end(LocalProtocolError("the channel is closed"))
@@ -234,8 +272,8 @@ class Client:
                 await self._drain(seconds)
             left = deadline - loop.time()
         finally:
-            for channel in self._channels:
-                channel._flush()
+            for channel in list(self._channels):
+                channel._give_all_back()
             self._fail(self._error or closed_by_program())
             try:
                 if self._link is not None:
@@ -276,7 +314,7 @@ class Client:
                 link = await self._connect()
                 since = loop.time()
                 try:
-                    await asyncio.wait((link.ended,))
+                    await self._renewal.keep(link)
                 finally:
                     link.drop(closed_by_program())
                     await link.stream.leave()
@@ -299,7 +337,8 @@ class Client:
     async def _connect(self) -> Link:
         """Return a connection that is set up, on which all goes on that was there before."""
         limits = self._options.get("connection_limits") or ConnectionLimits()
-        link = Link(await connect(self._url, **self._options), self._lost, limits.send_buffer)
+        options = {**self._options, **await self._renewal.options()}
+        link = Link(await connect(self._url, **options), self._lost, limits.send_buffer)
         if link.ended.done():
             raise link.ended.result()
         self._link = link
@@ -326,7 +365,7 @@ class Client:
         for channel in list(self._channels):
             self._open_again(channel, link)
 
-    def _open_again(self, channel: Channel, link: Link) -> None:
+    def _open_again(self, channel: Opened, link: Link) -> None:
         try:
             channel._open(link)
         except LocalProtocolError as error:  # there are fewer than on the connection before
@@ -393,11 +432,11 @@ class Client:
         for channel in channels:
             channel._lost(error, link.closed)
 
-    def _channels_on(self, link: Link) -> list[Channel]:
+    def _channels_on(self, link: Link) -> list[Opened]:
         return [channel for channel in self._channels if channel._link is link]
 
     def _find_out(
-        self, link: Link, closed: ConnectionClosed, channels: list[Channel], error: Exception
+        self, link: Link, closed: ConnectionClosed, channels: list[Opened], error: Exception
     ) -> None:
         """Find out for what the broker has ended a connection; give up what it always ends one for.
 
@@ -411,15 +450,15 @@ class Client:
             if (waiting or of_connection) and is_refusal(closed):
                 self._blame.set_up_ended(error)
             return
-        guilty = self._blame.ended(
-            closed, [*of_connection, *((thing, method) for _, thing, method in waiting)]
-        )
+        unanswered = [*of_connection, *((thing, method) for _, thing, method in waiting)]
+        link.is_explained = is_named(closed) and any(sent_by(closed, method) for _, method in unanswered)
+        guilty = self._blame.ended(closed, unanswered)
         for channel, thing, _ in waiting:
             if thing is not None and thing is guilty:
                 channel._give_up(thing, given_up(error))
                 link.is_explained = True
 
-    def _open_later(self, channel: Channel, error: Exception) -> None:
+    def _open_later(self, channel: Opened, error: Exception, *, republish: bool = True) -> None:
         """Open a channel again that the broker has closed for what may be otherwise soon."""
         link = channel._link
         wait = channel._next_wait(self._backoff)
@@ -429,13 +468,14 @@ class Client:
 
         def open_again() -> None:
             if self._link is link and channel in self._channels and channel._link is None:
+                self._stats.reopened += 1
                 self._open_again(channel, link)
                 channel._resume()
                 self._look_again()
 
         log.warning("opening a channel again in %.2g seconds: %r", wait, error)
         del link.channels[channel._number]
-        channel._lost(error)
+        channel._lost(error, republish=republish)
         asyncio.get_running_loop().call_later(wait, open_again)
 
     def _fail(self, error: Exception) -> None:
@@ -464,7 +504,7 @@ class Client:
         self._changed.set()
         self._changed.clear()
 
-    async def _until_ready(self, channel: Channel | None = None) -> Link:
+    async def _until_ready(self, channel: Opened | None = None) -> Link:
         """Return a connection that is set up, once there is one, with the channel on it.
 
         `on_connect` does not wait for itself, and waits for no other connection than its own.
@@ -498,7 +538,7 @@ class Client:
         self._consumer_tags += 1
         return f"amqpcodec-{self._consumer_tags}"
 
-    def _forget(self, channel: Channel) -> bool:
+    def _forget(self, channel: Opened) -> bool:
         """Open a channel no more; return whether it was one of the client's."""
         if channel not in self._channels:
             return False
@@ -510,7 +550,8 @@ class Client:
 
 def comes_back(link: Link, error: Exception) -> bool:
     """Return whether another connection follows after this one."""
-    return may_pass(error) or (isinstance(error, AmqpInternalError) and not link.sets_up)
+    is_passing = link.is_explained or isinstance(error, AmqpInternalError)
+    return may_pass(error) or (is_passing and not link.sets_up)
 
 
 def closed_by_program() -> ConnectionLostError:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..connection import Address, ClientLogin, Connection, ConnectionClosed, Opened, ServerLogin
 from ..errors import AmqpError, ConnectionLostError, ReplyError
-from ..reply_errors import REPLY_ERRORS, AmqpConnectionForced, AmqpInternalError
+from ..reply_errors import REPLY_ERRORS
+from .blame import may_pass
 from .checks import check_hosts, check_names, check_values
+from .credentials import Credentials
 from .stream import AmqpStream
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ async def connect(
     host: str | Sequence[str],
     port: int | None = None,
     *,
-    login: ClientLogin | None = None,
+    login: ClientLogin | Credentials | None = None,
     ssl: SSLContext | bool | None = None,
     server_hostname: str | None = None,
     sock: socket | None = None,
@@ -47,7 +49,8 @@ async def connect(
         host: where the server is: a host; or a URL, as `Address` describes it; or several of either, to be
             tried in turn.
         port: its port; None for that of the URL, or 5672, or 5671 with TLS.
-        login: who comes; None for whom the URL names, or for the default of `ClientLogin`.
+        login: who comes; None for whom the URL names, or for the default of `ClientLogin`. `Credentials` take
+            the place of the name and the password alone.
         ssl: a context, or True for the system's; None for what the URL says. False is no TLS.
         server_hostname: that the server's certificate has to be of; None for that of the URL, or the host.
         sock: a socket that is connected already; `host` says no more than the name and the login then.
@@ -61,7 +64,8 @@ async def connect(
 
     Raises:
         ReplyError: the server has closed the connection, or what it sends is not AMQP: of the class for the
-            reply code. The next server is tried only where this one ends, with 320 or 541.
+            reply code. The next server is tried only where this one ends, with 320 or 541, or has no place
+            among its connections.
         ConnectionLostError: the server has ended the stream without a close, or takes too long; or none of
             several could be reached, and the text says why of each.
         OSError: there is no connection. A ConnectionLostError is one, too, as are the errors of TLS.
@@ -74,7 +78,8 @@ async def connect(
     check_options({"login": login, "ssl": ssl, "timeout": timeout, "record": record, **options})
     failures: list[tuple[Address, Exception]] = []
     for address in addresses:
-        stream = _stream(login or address.login(), {**address.options(), **options}, record)
+        own = login.login_at(address) if isinstance(login, Credentials) else login or address.login()
+        stream = _stream(own, {**address.options(), **options}, record)
         seconds = address.connect_seconds if timeout is None else timeout
         late = ConnectionLostError(f"no connection to {address} within {seconds:g} seconds")
         try:
@@ -82,7 +87,9 @@ async def connect(
                 stream, in_time(_transport(stream, address, ssl, server_hostname, sock), seconds, late)
             )
             return stream
-        except (OSError, AmqpConnectionForced, AmqpInternalError) as error:
+        except (OSError, ReplyError) as error:
+            if not (isinstance(error, OSError) or may_pass(error)):
+                raise
             explain(error, address)
             failures.append((address, error))
     if len(failures) == 1:

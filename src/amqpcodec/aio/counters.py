@@ -9,6 +9,8 @@ from random import random
 from time import monotonic
 from typing import NamedTuple
 
+LASTING_SECONDS = 1.0  # after which a connection or channel counts as well: the waits start again
+
 
 @dataclass(slots=True)
 class ClientStats:
@@ -16,6 +18,7 @@ class ClientStats:
 
     Attributes:
         connections: that were there and set up.
+        reopened: channels opened again on the same connection.
         published: messages written, the same one once for each time.
         confirmed, returned, nacked: how the broker has answered.
         uncertain: confirmed, and perhaps returned: another message was that cannot be told apart.
@@ -26,12 +29,16 @@ class ClientStats:
         delivered: deliveries received.
         acknowledged: those acknowledged with ``ack``.
         stale: settled after their connection or channel was gone, which has no effect; they come again.
-        dropped: deliveries that need no acknowledgement, and that nobody has read.
+        dropped: deliveries that nobody has read, and that the broker has forgotten: they needed no
+            acknowledgement, or were kept until the channel or the connection was gone.
+        kept: unread deliveries that their queue would have dropped, and that wait for its next consumer.
+        stray: deliveries to a consumer that is gone; they go back.
         unmatched: returns of messages that are not known.
         ignored: methods and messages that the broker has sent after the close of a channel or connection.
     """
 
     connections: int = 0
+    reopened: int = 0
     published: int = 0
     confirmed: int = 0
     returned: int = 0
@@ -45,6 +52,8 @@ class ClientStats:
     acknowledged: int = 0
     stale: int = 0
     dropped: int = 0
+    kept: int = 0
+    stray: int = 0
     unmatched: int = 0
     ignored: int = 0
 
@@ -78,4 +87,4 @@ class Backoff(NamedTuple):
             wait = min(2 * wait, self.most)
 
 
-__all__ = ["Backoff", "ClientStats"]
+__all__ = ["LASTING_SECONDS", "Backoff", "ClientStats"]

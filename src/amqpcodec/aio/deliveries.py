@@ -7,7 +7,7 @@ import logging
 import sys
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
 from threading import get_ident
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .link import Link
 
 OFFSET = "x-stream-offset"  # of streams: an argument of their consumers, and a header of their messages
+RETURNS = "x-delivery-count"  # a header of what has gone back to a quorum queue
+MOST_RETURNS = 20  # of quorum queues, where nothing else is set: what goes back once more is dropped
 log = logging.getLogger("amqpcodec.aio")
 
 
@@ -58,7 +60,7 @@ class Unsettled:
         self.uncommitted = uncommitted
 
     def delivery(
-        self, method: Any, properties: Any, body: bytes, no_ack: bool, kind: type[Delivery]
+        self, method: Any, properties: Any, body: bytes, no_ack: bool, kind: Callable[..., Delivery]
     ) -> Delivery:
         """Take a message that has come."""
         self._stats.delivered += 1
@@ -94,6 +96,27 @@ class Unsettled:
         else:
             self._send(self._basic.Reject(tag, requeue))
         return True
+
+    def give_back(self, tags: Iterable[int]) -> None:
+        """Return unread deliveries to their queues: together, as far as nothing in between is open.
+
+        A quorum queue of RabbitMQ 4.3 takes some 32 methods at a time. It counts what is left of them as
+        failed deliveries where the channel is closed next.
+        """
+        self.flush()
+        given = sorted(self._open.keys() & tags)
+        together = 0
+        if self._link is not None and hasattr(self._basic, "Nack"):
+            others = self._open.keys() - given
+            together = bisect_left(given, min(others)) if others else len(given)
+        for tag in given[together:]:
+            self.reject(tag, True, True)
+        if together:
+            for tag in given[:together]:
+                del self._open[tag]
+            if self.uncommitted is not None:
+                self.uncommitted += given[:together]
+            self._send(self._basic.Nack(given[together - 1], together > 1, True))
 
     def _late(self, tag: int) -> bool:
         """Return False for a delivery whose connection is gone; raise an error for one that is settled."""
@@ -147,24 +170,71 @@ class Unsettled:
         self._acked = []
 
 
-def count_dropped(stats: ClientStats, count: int) -> None:
+def count_dropped(stats: ClientStats, count: int, why: str = "that needed no acknowledgement") -> None:
     """Count unread deliveries that cannot go back, and say so."""
     if count:
         stats.dropped += count
-        log.warning("deliveries lost that needed no acknowledgement: %d", count)
+        log.warning("deliveries lost %s: %d", why, count)
 
 
-def give_back(delivery: Delivery) -> None:
-    """Return an unread delivery to its queue.
+def give_back(deliveries: Iterable[Delivery]) -> None:
+    """Return unread deliveries to their queue.
 
     A stream has all its messages, and ends the connection where one is returned: it is acknowledged. A
     message that a stream had may be in another queue by now, with its header: it stays open where that is not
     known.
     """
-    if not has_offset(delivery):
-        delivery.nack()
-    elif isinstance(delivery, StreamDelivery):
-        delivery.ack()
+    tags: dict[Unsettled, list[int]] = {}
+    for delivery in deliveries:
+        if not has_offset(delivery):
+            tags.setdefault(delivery._unsettled, []).append(delivery.method.delivery_tag)
+        elif isinstance(delivery, StreamDelivery):
+            delivery.pass_over()
+    for unsettled, given in tags.items():
+        unsettled.give_back(given)
+
+
+class Kept:
+    """Unread deliveries of a channel that their queues would drop if they went back once more.
+
+    They wait for the next consumer of their queue on the channel.
+    """
+
+    __slots__ = ("_by_queue", "_ever", "_stats")
+
+    def __init__(self, stats: ClientStats) -> None:
+        self._stats = stats
+        self._by_queue: dict[str, list[Delivery]] = {}
+        self._ever: set[int] = set()  # the tags of all that was kept, and is counted
+
+    def keep(self, queue: str, unread: Iterable[Delivery]) -> list[Delivery]:
+        """Keep what must not go back of the unread deliveries of a queue; return what may."""
+        may: list[Delivery] = []
+        kept = self._by_queue.setdefault(queue, [])
+        for delivery in unread:
+            headers = delivery.properties.headers
+            is_at_limit = headers is not None and headers.get(RETURNS) == MOST_RETURNS
+            (kept if is_at_limit else may).append(delivery)
+        tags = {each.method.delivery_tag for each in kept} - self._ever
+        if tags:
+            self._ever |= tags
+            self._stats.kept += len(tags)
+            log.warning(
+                "unread messages of queue %r, which would drop or dead-letter them if they went back: %d. "
+                "Its next consumer on this channel gets them",
+                queue, len(tags),
+            )  # fmt: skip
+        return may
+
+    def take(self, queue: str) -> list[Delivery]:
+        """Return what was kept of a queue, for a consumer."""
+        return self._by_queue.pop(queue, [])
+
+    def forget(self) -> None:
+        """Count what is kept as dropped: the channel or connection is gone."""
+        count_dropped(self._stats, sum(map(len, self._by_queue.values())), "that had gone back too often")
+        self._by_queue.clear()
+        self._ever.clear()
 
 
 def has_offset(delivery: Delivery) -> bool:
@@ -218,10 +288,57 @@ class Delivery:
         return f"Delivery({self.method!r}, {self.properties!r}, {len(self.body)} octets)"
 
 
+class Offsets:
+    """How far a consumer of a stream has come."""
+
+    __slots__ = ("_next", "_open")
+
+    def __init__(self) -> None:
+        self._next: int | None = None  # after the last that was settled
+        self._open: dict[int, None] = {}  # a set that keeps the order
+
+    def came(self, offset: int) -> None:
+        """Take note of a delivery."""
+        self._open[offset] = None
+
+    def settled(self, offset: int) -> None:
+        """Take note of an acknowledgement."""
+        self._open.pop(offset, None)
+        self._next = max(offset + 1, self._next or 0)
+
+    @property
+    def first(self) -> int | None:
+        """Return the offset of the first message that is not settled; None before any has come."""
+        return next(iter(self._open), self._next)
+
+    def begin_again(self) -> int | None:
+        """Return the first offset to ask for: what is not settled comes again."""
+        self._next = self.first
+        self._open.clear()
+        return self._next
+
+
 class StreamDelivery(Delivery):
     """A message from a stream, which takes none back."""
 
-    __slots__ = ()
+    __slots__ = ("_offset", "_offsets")
+
+    def __init__(self, *parts: Any, offsets: Offsets) -> None:
+        super().__init__(*parts)
+        self._offsets = offsets
+        self._offset = (self.properties.headers or {}).get(OFFSET)
+        if self._offset is not None:
+            offsets.came(self._offset)
+
+    def ack(self) -> bool:
+        is_sent = super().ack()
+        if is_sent and self._offset is not None:
+            self._offsets.settled(self._offset)
+        return is_sent
+
+    def pass_over(self) -> None:
+        """Acknowledge the message unread."""
+        super().ack()
 
     def nack(self, *, requeue: bool = True) -> bool:
         self._check()
@@ -247,8 +364,11 @@ class Consumer:
         self, channel: Channel, method: Any, around: Callable[[Delivery], AbstractContextManager[Any]] | None
     ) -> None:
         self.method = method
-        arguments = getattr(method, "arguments", None) or ()
-        self.kind = StreamDelivery if OFFSET in arguments else Delivery  # of its deliveries
+        self._offsets: Offsets | None = None
+        self.kind: Callable[..., Delivery] = Delivery  # of its deliveries
+        if OFFSET in (getattr(method, "arguments", None) or ()):
+            self._offsets = Offsets()
+            self.kind = partial(StreamDelivery, offsets=self._offsets)
         self.link: Link | None = None  # the connection on which basic.consume was sent
         self.asks = 0  # how often it was sent
         self.started = channel._loop.create_future()  # done once the broker has answered
@@ -270,6 +390,14 @@ class Consumer:
     def tag(self) -> str:
         """The consumer tag."""
         return self.method.consumer_tag  # type: ignore[no-any-return]
+
+    @property
+    def offset(self) -> int | None:
+        """The offset in its stream from which the consumer would go on: what comes before is settled.
+
+        None without the argument ``x-stream-offset``, and before the first delivery.
+        """
+        return None if self._offsets is None else self._offsets.first
 
     async def __aenter__(self) -> Consumer:
         """Have the broker deliver.
@@ -365,6 +493,11 @@ class Consumer:
 
     # -- called by the channel
 
+    def go_on(self) -> None:
+        """Ask for those messages of a stream that are not settled, where it has delivered any."""
+        if self._offsets is not None and (offset := self._offsets.begin_again()) is not None:
+            self.method.arguments = {**self.method.arguments, OFFSET: offset}
+
     def asked(self, link: Link) -> None:
         """Take note that basic.consume is sent, for the first time or again."""
         if self.started.done():
@@ -395,8 +528,7 @@ class Consumer:
         if self.method.no_ack:
             self._dropped += len(self._ready)
         else:
-            for delivery in self._ready:
-                give_back(delivery)
+            self._channel._give_back(self.method, self._ready)
         self._ready.clear()
 
     def finish(self) -> None:
@@ -429,4 +561,4 @@ def _running_task() -> asyncio.Task[Any]:
     return task
 
 
-__all__ = ["Consumer", "Delivery", "Unsettled", "count_dropped", "give_back"]
+__all__ = ["Consumer", "Delivery", "Kept", "Unsettled", "count_dropped", "give_back"]

@@ -43,6 +43,27 @@ class NackedError(AmqpError):
     """The broker has not taken a message: basic.nack."""
 
 
+class LateError(AmqpError, TimeoutError):
+    """There was no answer within the time that the program has set.
+
+    Attributes:
+        was_sent: whether the request or message was sent, so that the broker may act on it; if
+            not, it never will.
+    """
+
+    def __init__(self, text: str, was_sent: bool = False) -> None:
+        super().__init__(text)
+        self.was_sent = was_sent
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}: {certainty(self.was_sent)}"
+
+
+def certainty(was_sent: bool) -> str:
+    """Return what is certain of something that no one waits for any more."""
+    return "it was sent, and the broker may have it" if was_sent else "it was not sent, and never will be"
+
+
 class ConsumerCancelledError(AmqpError):
     """The broker has cancelled a consumer, for instance since its queue was deleted."""
 
@@ -54,7 +75,9 @@ class AlreadySettledError(AmqpError):
 __all__ = [
     "AlreadySettledError",
     "ConsumerCancelledError",
+    "LateError",
     "NackedError",
     "ReturnedError",
     "UncertainReturnError",
+    "certainty",
 ]

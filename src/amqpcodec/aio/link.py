@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
+from re import match
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..connection import (
@@ -22,7 +22,7 @@ from ..connection import (
     Violation,
 )
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError, printable
-from .blame import is_named, sent_by
+from .calls import Calls
 from .connecting import closed_error, in_time, reply_error
 
 if TYPE_CHECKING:
@@ -39,53 +39,6 @@ def elsewhere() -> LocalProtocolError:
     return LocalProtocolError(
         "the client runs on another event loop: use asyncio.run_coroutine_threadsafe with that one"
     )
-
-
-class Calls:
-    """The requests of a channel that wait for their replies."""
-
-    __slots__ = ("_waiting",)
-
-    def __init__(self) -> None:
-        self._waiting: deque[tuple[Any, asyncio.Future[Any]]] = deque()
-
-    def send(self, link: Link, number: int, method: Any) -> asyncio.Future[Any]:
-        """Send a request on a channel; return the future of its reply, which is None with ``no_wait``."""
-        future = asyncio.get_running_loop().create_future()
-        link.connection.send(number, method)
-        if getattr(method, "no_wait", False):
-            future.set_result(None)
-        else:
-            self._waiting.append((method, future))
-        return future
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def answered(self, request: Any, reply: Any) -> bool:
-        """Give a reply to who has sent the request; return whether somebody waits for it."""
-        for at, (method, future) in enumerate(self._waiting):
-            if method is request:
-                del self._waiting[at]
-                if future.done():
-                    return False
-                future.set_result(reply)
-                return True
-        return False
-
-    def fail(self, error: Exception, closed: ConnectionClosed | None = None) -> None:
-        """Raise an error to all that wait: no replies come any more.
-
-        Args:
-            error: what is raised; the broker's own one, its cause, to who has sent what it names.
-            closed: the end of the connection, if that is why.
-        """
-        for method, future in self._waiting:
-            if not future.done():
-                is_named_by = closed is not None and is_named(closed) and sent_by(closed, method)
-                future.set_exception((is_named_by and error.__cause__) or error)
-                future.exception()  # who was cancelled in this turn does not ask for it
-        self._waiting.clear()
 
 
 class ChannelSink(Protocol):
@@ -134,13 +87,14 @@ class Link:
     Attributes:
         out_bytes: octets that wait to be written, beyond which messages wait.
         channels: by number.
+        counts_returns: whether a quorum queue counts whatever comes back to it, and drops it in the end.
         calls: requests on channel 0.
         calling: lets so many of `Client.call` go on at once.
         waiting: where messages wait to be written; a set that keeps the order.
         is_blocked: whether the broker wants no messages: connection.blocked.
         sets_up: whether the program's `on_connect` runs.
         is_set_up: whether all goes on that was there before: `on_connect` is done.
-        is_explained: whether that for which it was ended is given up.
+        is_explained: whether that for which it was ended is known, and is not sent again.
         closed: the last event of the connection, where it was the peer that ended it.
         ended: done once the connection is over; the result is the error that says why.
     """
@@ -150,6 +104,7 @@ class Link:
     ) -> None:
         self.stream = stream
         self.connection = stream.connection
+        self.counts_returns = counts_returns(stream.server_properties)
         self._on_end = on_end
         self.channels: dict[int, ChannelSink] = {}
         self.calls = Calls()
@@ -277,6 +232,15 @@ class Link:
             await self.stream.leave()
 
 
+def counts_returns(server_properties: Any) -> bool:
+    """Return whether a server is a RabbitMQ whose quorum queues count every return towards their limit.
+
+    There is no limit before 4.0. From 4.3 on, basic.nack does not count.
+    """
+    version = str(server_properties.get("version"))
+    return server_properties.get("product") == "RabbitMQ" and match(r"4\.[0-2]\b", version) is not None
+
+
 # In `on_connect`, and in tasks that it starts: the connection that it sets up.
 setting_up: ContextVar[Link | None] = ContextVar("setting_up", default=None)
 
@@ -287,4 +251,4 @@ def in_set_up() -> Link | None:
     return link if link is not None and link.sets_up else None
 
 
-__all__ = ["Calls", "Link", "elsewhere", "in_set_up", "setting_up"]
+__all__ = ["Link", "elsewhere", "in_set_up", "setting_up"]

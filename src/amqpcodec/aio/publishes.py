@@ -309,10 +309,11 @@ class Publishes:
             link.waiting[self] = None
         self.flush()
 
-    def lost(self, error: Exception) -> None:
+    def lost(self, error: Exception, republish: bool = True) -> None:
         """Queue again, in order, what was not confirmed: the connection is over.
 
-        What `on_connect` has published raises the error, unless it is done.
+        What `on_connect` has published raises the error, unless it is done. So does all, where nothing is to
+        be published again.
         """
         again, over = [], []
         is_set_up = self._link is None or self._link.is_set_up
@@ -327,7 +328,7 @@ class Publishes:
                 self._count_cancelled(publish)
             elif publish.returned is not None:
                 publish.confirmed.set_exception(publish.returned)
-            elif self._republish and (is_set_up or not publish.is_of_set_up):
+            elif republish and self._republish and (is_set_up or not publish.is_of_set_up):
                 publish.number = 0
                 again.append(publish)
             else:

@@ -41,6 +41,8 @@ class Headers:
         except Exception:  # whatever a value raises
             return None
         read = message.properties
+        if type(read.headers) is dict:
+            read.headers = dict(sorted(read.headers.items()))  # RabbitMQ 4 returns them in another order
         whole = self._octets(read)
         if not read.headers or LEFT_OUT not in read.headers:
             return whole, whole

@@ -49,6 +49,9 @@ class AmqpStream(asyncio.BufferedProtocol):
         handler: called with the stream once there is a transport, as a task; the connection is closed when
             it is done. Its exception goes to the exception handler of the loop, and not to the peer.
         record: records a client's connection.
+
+    Attributes:
+        server_properties: of a client, the table in which the server has told its product and version.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class AmqpStream(asyncio.BufferedProtocol):
         self._reason: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._sink: EventSink | None = None
+        self.server_properties: Any = {}
 
     # -- what asyncio calls
 
@@ -208,7 +212,9 @@ class AmqpStream(asyncio.BufferedProtocol):
     async def _answer(self, login: ClientLogin | ServerLogin, event: Event) -> bool:
         """Answer an event of the handshake; return whether it was one."""
         connection = self.connection
-        start_ok = connection.dialect.Connection.StartOk
+        start, start_ok = connection.dialect.Connection.Start, connection.dialect.Connection.StartOk
+        if isinstance(event, MethodReceived) and isinstance(event.method, start):
+            self.server_properties = event.method.server_properties
         if not isinstance(login, ServerLogin) or not isinstance(event, MethodReceived):
             return login.handle(connection, event)
         if not isinstance(event.method, start_ok):

@@ -23,6 +23,7 @@ from ._fast_c import Counts
 from ._fields_c import RecordLayout
 from ._guards_c import Guards, ModuleGuard, TypeGuard
 from ._looked_up import Expected, guards
+from ._odd_times import reads_odd_times
 from ._pamqp_c import Codec, PeerClass
 from ._patches import Options, Patch, PatchPlan
 from ._peer_writer_c import PeerRules
@@ -98,7 +99,9 @@ def _functions(
     codec = _codec(rules, counts, served, (reading, writing), hardening, stock, fields, options.tolerant)
     patches = hardening
     if reads:
-        unmarshal = _bounded(frame.unmarshal) if options.tolerant else frame.unmarshal
+        unmarshal = frame.unmarshal
+        if options.tolerant:
+            unmarshal = reads_odd_times(_bounded(unmarshal), frame, counts)
         patches.append(Patch(frame, "unmarshal", codec.unmarshal(unmarshal)))
     if writes:
         patches.append(Patch(frame, "marshal", codec.marshal(frame.marshal)))

@@ -55,6 +55,7 @@ _STEPS = {
     "connection.open-ok": (OPENING, RUNNING),
     "connection.redirect": (OPENING, OPENING),
 }
+RABBITMQ_FRAME_MIN_SIZE = 8192  # from 4.1 on: it refuses less without a word, after three seconds
 NEVER = float("inf")
 
 
@@ -108,6 +109,10 @@ class Handshake:
         text = "the peer has ended the stream without connection.close"
         if self.phase in (LOGIN, SECURE_OK) and self.largest > FRAME_MIN_SIZE:
             text += f", after a frame of {self.largest} octets: before tuning it may take no more than 4096"
+        if self.phase == OPENING and 0 < self.frame_max < RABBITMQ_FRAME_MIN_SIZE:
+            text += (
+                f", after frame-max {self.frame_max} was agreed: RabbitMQ takes none below 8192 from 4.1 on"
+            )
         return text
 
     def apply(self, rule: Rule, method: Any) -> None:
