@@ -1,7 +1,8 @@
 """``python -m suites [NAME...]``: fetch suites, run each without and with acceleration, print what differs.
 
 The exit code is 1 if a test ended in another way, or if nothing was accelerated. Suites that need a broker
-are given a RabbitMQ of their own, and left out, with the reason, where there is none.
+are given a RabbitMQ of their own, of the version that ``AMQPCODEC_BROKER`` names, and left out, with the
+reason, where there is none. Tests that do not pass in either state are named as well.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from support.broker import NoBrokerError, free_ports, started
+from support.broker import CHOSEN, NoBrokerError, free_ports, started
 from support.compat.seam import off, put_into
 
 from .docker import docker
@@ -29,8 +30,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SUITES = ROOT / "build" / "suites"
 ATTEMPTS = 20  # for tests that end differently
 LEAST_FAST = 50  # calls that were served; every suite makes more
-TLS = """\
-listeners.ssl.1 = 127.0.0.1:{port}
+SETTINGS = """\
+management.tcp.ip = 127.0.0.1
+management.tcp.port = {web}
+listeners.ssl.1 = 127.0.0.1:{secure}
 ssl_options.cacertfile = {folder}/ca.pem
 ssl_options.certfile = {folder}/server.pem
 ssl_options.keyfile = {folder}/server.key
@@ -38,7 +41,7 @@ ssl_options.verify = verify_peer
 ssl_options.fail_if_no_peer_cert = false"""
 
 
-Begin = Callable[[Path], AbstractContextManager[tuple[int, int]]]
+Begin = Callable[[Path], AbstractContextManager[dict[str, int]]]
 
 
 class Suite(NamedTuple):
@@ -63,10 +66,16 @@ class Result(NamedTuple):
         counted = Counter(outcome.split()[1] for outcomes in self.outcomes.values() for outcome in outcomes)
         return ", ".join(f"{number} {what}" for what, number in sorted(counted.items()))
 
+    def failed(self) -> set[str]:
+        """Return the tests that failed, or could not be set up, torn down or collected."""
+        return {test for test, outcomes in self.outcomes.items() if "failed" in " ".join(outcomes)}
+
 
 PLAIN = ("-p", "no:aiomisc")  # which takes over logging
 AMQP = (*PLAIN, "-o", "python_classes=test_*")
 WITHOUT_BROKER = "--ignore=amqpstorm/tests/functional"
+# Those of the HTTP interface, which is not AMQP, and those that bring certificates of a broker of their own.
+OF_OTHERS = tuple(f"--ignore=amqpstorm/tests/functional/{each}" for each in ("management", "ssl"))
 NAMES = {
     "pamqp": Suite("pamqp", "4.0.1", "pamqp", (*PLAIN, "tests")),
     "amqp": Suite("amqp", "5.4.2", "amqp", (*AMQP, "t/unit")),
@@ -76,8 +85,16 @@ NAMES = {
     "rabbitpy live": Suite("rabbitpy", "3.0.2", "pamqp", (*PLAIN, "tests"), True),
     "aiormq live": Suite("aiormq", "7.2.4", "pamqp", ("-p", "suites.aiormq_broker", "tests"), True),
     "aio-pika live": Suite("aio-pika", "10.2.1", "pamqp", ("tests",), True),
+    "amqpstorm live": Suite(
+        "amqpstorm",
+        "3.1.4",
+        "pamqp",
+        (*PLAIN, "-p", "suites.amqpstorm_broker", *OF_OTHERS, "amqpstorm/tests/functional"),
+        True,
+    ),
+    "kombu live": Suite("kombu", "5.7.0", "amqp", (*AMQP, "t/integration/test_py_amqp.py"), True),
 }
-LOOPS = ("amqp", "amqp live")
+LOOPS = ("amqp", "amqp live", "kombu live")
 NAMES |= {f"{name}, loops": NAMES[name]._replace(peers=NAMES[name].peers + "+loops") for name in LOOPS}
 NAMES |= {f"{name}, seam": NAMES[name]._replace(seam=True) for name in ("pamqp", "amqp", "aiormq live")}
 
@@ -155,23 +172,22 @@ def surroundings(source: Path, begin: Begin) -> Iterator[dict[str, str]]:
         if not certificates.exists():
             certificates = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             _certify(certificates)
-        plain, secure = stack.enter_context(begin(certificates))
-        host = stack.enter_context(docker({"5672/tcp": plain, "5671/tcp": secure}))
+        ports = stack.enter_context(begin(certificates))
         yield {
             "RABBITMQ_HOST": "127.0.0.1",
-            "RABBITMQ_5672_TCP": str(plain),
-            "RABBITMQ_5671_TCP": str(secure),
-            "RABBITMQ_URL": f"amqp://guest:guest@127.0.0.1:{plain}/%2F",
-            "DOCKER_HOST": host,
+            **{f"RABBITMQ_{name.replace('/', '_').upper()}": str(port) for name, port in ports.items()},
+            "RABBITMQ_URL": f"amqp://guest:guest@127.0.0.1:{ports['5672/tcp']}/%2F",
+            "DOCKER_HOST": stack.enter_context(docker(ports)),
         }
 
 
 @contextmanager
-def rabbitmq(certificates: Path) -> Iterator[tuple[int, int]]:
-    """Start a RabbitMQ with a folder of certificates; gives its ports without and with TLS."""
-    (secure,) = free_ports(1)
-    with started(settings=TLS.format(port=secure, folder=certificates)) as node:
-        yield node.port, secure
+def rabbitmq(certificates: Path) -> Iterator[dict[str, int]]:
+    """Start a RabbitMQ with a folder of certificates; gives its ports without and with TLS, and of HTTP."""
+    secure, web = free_ports(2)
+    settings = SETTINGS.format(secure=secure, web=web, folder=certificates)
+    with started(settings=settings, plugins=("rabbitmq_management",)) as node:
+        yield {"5672/tcp": node.port, "5671/tcp": secure, "15672/tcp": web}
 
 
 def _certify(folder: Path) -> None:
@@ -236,6 +252,8 @@ def compared(name: str) -> tuple[str, int]:
             sorted({str(_outcome(test, result)) for result in results}) for results in (without, with_)
         )
         print(f"{name}: {test}: {' or '.join(next(outcomes))} without, {' or '.join(next(outcomes))} with")
+    for test in sorted(without[0].failed() - set(apart)):
+        print(f"{name}: {test}: fails as it is")
     faults = len(apart)
     status = with_[0].status
     for peer in status or ("any",):
@@ -246,8 +264,9 @@ def compared(name: str) -> tuple[str, int]:
         elif found["fast"] < LEAST_FAST:
             print(f"{name}: {peer} has served {found['fast']} calls, which are too few")
             faults += 1
-    counts = f"{without[0].count()} | {with_[0].count()}"
-    return f"| {name} | {suite.version} | {counts} | {len(apart)} | {len(first) - len(apart)} |", faults
+    broker = os.environ.get(CHOSEN, "installed") if suite.live else ""
+    counts = f"{without[0].count()} | {with_[0].count()} | {len(apart)} | {len(first) - len(apart)}"
+    return f"| {name} | {suite.version} | {broker} | {counts} |", faults
 
 
 def _options(suite: Suite) -> tuple[str, ...]:
@@ -262,12 +281,12 @@ def main(names: list[str]) -> int:
         try:
             line, found = compared(name)
         except NoBrokerError as reason:
-            line, found = f"| {name} | | left out: {reason} | | | |", 0
+            line, found = f"| {name} | | | left out: {reason} | | | |", 0
         lines.append(line)
         faults += found
         print(line, flush=True)
-    print("\n| suite | version | without | with | different | unsteady |")
-    print("| --- | --- | --- | --- | --- | --- |", *lines, sep="\n")
+    print("\n| suite | version | RabbitMQ | without | with | different | unsteady |")
+    print("| --- | --- | --- | --- | --- | --- | --- |", *lines, sep="\n")
     return 1 if faults else 0
 
 

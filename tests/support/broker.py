@@ -1,9 +1,9 @@
 """A RabbitMQ node for tests: on the loopback interface, in a folder of its own, gone afterwards.
 
-``AMQP_URL`` in the environment names a broker to use instead. ``AMQPCODEC_BROKER`` names a version of RabbitMQ that
-``tools/rabbitmq.sh`` has installed under ``build``, such as ``4.3``; without it, that of the machine is taken. As a
-command it runs another one beside a node: ``python tests/support/broker.py command arguments...`` with ``AMQP_URL``
-set.
+``AMQP_URL`` in the environment names a broker to use instead. ``AMQPCODEC_BROKER`` names a version of
+RabbitMQ that ``tools/rabbitmq.sh`` has installed under ``build``, such as ``4.3``; without it, that of the
+machine is taken. As a command it runs another one beside a node:
+``python tests/support/broker.py command arguments...`` with ``AMQP_URL`` set.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ FOLDERS = (
     "/opt/homebrew/opt/rabbitmq/sbin",
     "/usr/local/opt/rabbitmq/sbin",
 )
+CHOSEN = "AMQPCODEC_BROKER"
 START_SECONDS = 240  # on a machine that is busy with other things
 STOP_SECONDS = 20
 
@@ -51,19 +52,20 @@ def broker() -> Iterator[str]:
 
 
 @contextmanager
-def started(port: int = 0, settings: str = "") -> Iterator[Node]:
+def started(port: int = 0, settings: str = "", plugins: tuple[str, ...] = ()) -> Iterator[Node]:
     """Give a node of one's own.
 
     Args:
         port: to listen on; 0 for any that is free.
         settings: further lines of its ``rabbitmq.conf``.
+        plugins: that are on.
 
     Raises:
         NoBrokerError, RuntimeError: as `broker`.
     """
     script = _script()
     with tempfile.TemporaryDirectory(prefix="amqpcodec-broker-", ignore_cleanup_errors=True) as folder:
-        node = Node(script, Path(folder), port, settings)
+        node = Node(script, Path(folder), port, settings, plugins)
         try:
             node.wait()
             yield node
@@ -77,10 +79,12 @@ class Node:
     Args:
         script: RabbitMQ's start script.
         folder: an empty folder for its database, log, cookie and settings.
-        port, settings: as `started` takes them.
+        port, settings, plugins: as `started` takes them.
     """
 
-    def __init__(self, script: Path, folder: Path, port: int, settings: str) -> None:
+    def __init__(
+        self, script: Path, folder: Path, port: int, settings: str, plugins: tuple[str, ...]
+    ) -> None:
         self.folder = folder
         free, distribution, self.epmd_port = free_ports(3)
         self.port = port or free
@@ -90,8 +94,8 @@ class Node:
             f"log.file.level = warning\n{settings}\n",
             encoding="utf-8",
         )
-        for name in ("enabled_plugins", "advanced.config"):
-            (folder / name).write_text("[].\n", encoding="utf-8")
+        (folder / "enabled_plugins").write_text(f"[{','.join(plugins)}].\n", encoding="utf-8")
+        (folder / "advanced.config").write_text("[].\n", encoding="utf-8")
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))},
             "HOME": str(folder),
@@ -172,7 +176,7 @@ class Node:
 
 
 def _script() -> Path:
-    if version := os.environ.get("AMQPCODEC_BROKER"):
+    if version := os.environ.get(CHOSEN):
         folder = Path(__file__).resolve().parents[2] / "build" / f"rabbitmq-{version}"
         if not os.access(folder / "bin" / "rabbitmq-server", os.X_OK):
             raise NoBrokerError(f"RabbitMQ {version} is not installed: tools/rabbitmq.sh {version} {folder}")
