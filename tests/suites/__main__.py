@@ -16,7 +16,9 @@ import tarfile
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -210,12 +212,11 @@ def _certify(folder: Path) -> None:
 
 
 def both(suite: Suite, source: Path) -> tuple[Result, Result]:
-    """Run it without and with acceleration, each at a broker of its own if it needs one."""
-    results = []
-    for accelerated in (False, True):
-        with surroundings(source, rabbitmq) if suite.live else nullcontext({}) as environment:
-            results.append(played(suite, source, accelerated, environment))
-    return results[0], results[1]
+    """Run it without and, meanwhile, with acceleration, each at a broker of its own if it needs one."""
+    with ExitStack() as stack, ThreadPoolExecutor() as pool:
+        own = [stack.enter_context(surroundings(source, rabbitmq)) if suite.live else {} for _ in range(2)]
+        without, with_ = pool.map(partial(played, suite, source), (False, True), own)
+        return without, with_
 
 
 def differing(without: list[Result], with_: list[Result]) -> list[str]:
@@ -233,40 +234,53 @@ def _outcome(test: str, result: Result) -> list[str] | None:
 
 
 def compared(name: str) -> tuple[str, int]:
-    """A line for the table, and the number of faults.
-
-    Tests that end in another way are run again, alone: some depend on time, or on the order of addresses, and
-    end now this way and now that.
-    """
+    """A line for the table, and the number of faults."""
     suite = NAMES[name]
     source = with_seam(suite, fetched(suite)) if suite.seam else fetched(suite)
-    without, with_ = ([result] for result in both(suite, source))
-    first = apart = differing(without, with_)
-    for _ in range(ATTEMPTS):
-        if apart:
-            again = both(suite._replace(arguments=(*_options(suite), *apart)), source)
-            without, with_ = [*without, again[0]], [*with_, again[1]]
-            apart = [test for test in differing(without, with_) if test in first]
+    without, with_ = repeated(suite, source)
+    first, apart = differing(without[:1], with_[:1]), differing(without, with_)
+    lasting = [test for test in differing(without, with_[1:]) if test in apart]
     for test in apart:
-        outcomes = (
-            sorted({str(_outcome(test, result)) for result in results}) for results in (without, with_)
-        )
-        print(f"{name}: {test}: {' or '.join(next(outcomes))} without, {' or '.join(next(outcomes))} with")
+        ways = (sorted({str(_outcome(test, each)) for each in found}) for found in (without, with_))
+        how = "" if test in lasting else ", once, and in each further run as without"
+        print(f"{name}: {test}: {' or '.join(next(ways))} without, {' or '.join(next(ways))} with{how}")
     for test in sorted(without[0].failed() - set(apart)):
         print(f"{name}: {test}: fails as it is")
-    faults = len(apart)
-    status = with_[0].status
-    for peer in status or ("any",):
-        found = status.get(peer, {"active": False, "why": "nothing was installed"})
+    faults = len(lasting) + _sleeping(name, with_[0])
+    broker = os.environ.get(CHOSEN, "installed") if suite.live else ""
+    counts = f"{without[0].count()} | {with_[0].count()} | {len(lasting)} | {len(first) - len(lasting)}"
+    return f"| {name} | {suite.version} | {broker} | {counts} |", faults
+
+
+def repeated(suite: Suite, source: Path) -> tuple[list[Result], list[Result]]:
+    """Run it both ways; then, alone and until they have ended in the same ways, the tests that differed.
+
+    Some depend on time, or on the order of addresses, and end now this way and now that.
+    """
+    without, with_ = ([result] for result in both(suite, source))
+    apart = differing(without, with_)
+    for _ in range(ATTEMPTS if apart else 0):
+        again = both(suite._replace(arguments=(*_options(suite), *apart)), source)
+        without.append(again[0])
+        with_.append(again[1])
+        apart = [test for test in differing(without, with_) if test in apart]
+        if not apart:
+            break
+    return without, with_
+
+
+def _sleeping(name: str, result: Result) -> int:
+    """Print which peers were not accelerated, or hardly; return their number."""
+    faults = 0
+    for peer in result.status or ("any",):
+        found = result.status.get(peer, {"active": False, "why": "nothing was installed"})
         if not found["active"]:
             print(f"{name}: {peer} is not accelerated: {found['why']}")
             faults += 1
         elif found["fast"] < LEAST_FAST:
             print(f"{name}: {peer} has served {found['fast']} calls, which are too few")
             faults += 1
-    broker = os.environ.get(CHOSEN, "installed") if suite.live else ""
-    counts = f"{without[0].count()} | {with_[0].count()} | {len(apart)} | {len(first) - len(apart)}"
-    return f"| {name} | {suite.version} | {broker} | {counts} |", faults
+    return faults
 
 
 def _options(suite: Suite) -> tuple[str, ...]:
