@@ -78,6 +78,7 @@ AMQP = (*PLAIN, "-o", "python_classes=test_*")
 WITHOUT_BROKER = "--ignore=amqpstorm/tests/functional"
 # Those of the HTTP interface, which is not AMQP, and those that bring certificates of a broker of their own.
 OF_OTHERS = tuple(f"--ignore=amqpstorm/tests/functional/{each}" for each in ("management", "ssl"))
+SHORT = ("-k", "not test_channel_reconnect_stairway")  # which waits for half a minute, 14 times
 NAMES = {
     "pamqp": Suite("pamqp", "4.0.1", "pamqp", (*PLAIN, "tests")),
     "amqp": Suite("amqp", "5.4.2", "amqp", (*AMQP, "t/unit")),
@@ -86,7 +87,7 @@ NAMES = {
     "amqp live": Suite("amqp", "5.4.2", "amqp", (*AMQP, "-k", "not tls", "t/integration"), True),
     "rabbitpy live": Suite("rabbitpy", "3.0.2", "pamqp", (*PLAIN, "tests"), True),
     "aiormq live": Suite("aiormq", "7.2.4", "pamqp", ("-p", "suites.aiormq_broker", "tests"), True),
-    "aio-pika live": Suite("aio-pika", "10.2.1", "pamqp", ("tests",), True),
+    "aio-pika live": Suite("aio-pika", "10.2.1", "pamqp", (*SHORT, "tests"), True),
     "amqpstorm live": Suite(
         "amqpstorm",
         "3.1.4",
