@@ -35,6 +35,14 @@ $(DEMO)/bin/amqpcodec:
 	@printf '%s\n' '#!/bin/sh' 'exec "$(abspath $(DEMO))/bin/python" -m amqpcodec "$$@"' >$@
 	@chmod +x $@
 
+# A RabbitMQ of another version than that of the machine, where one is needed. BROKER=4.0 or BROKER=4.3 is installed once, on Debian as root.
+ifdef BROKER
+export AMQPCODEC_BROKER := $(BROKER)
+CHOSEN := build/rabbitmq-$(BROKER)/bin/rabbitmq-server
+endif
+build/rabbitmq-%/bin/rabbitmq-server:
+	tools/rabbitmq.sh $* build/rabbitmq-$*
+
 # When the set-up began, which is said apart from the tests.
 test test-all: export AMQPCODEC_TESTS_BEGAN := $(shell date +%s)
 # Tests that draw or cut try more of the same there: tests/support/campaign.py.
@@ -139,13 +147,14 @@ test-dist:
 
 # The suites of pamqp, py-amqp and their clients, without and with acceleration. They come from source
 # distributions; our own tests that fetch other releases run as well, and instrumentations of clients. SUITES names some of tests/suites/__main__.py; all by default.
-test-compat: build build/suites/installed
+# BROKER=4.3 has the live ones run at that RabbitMQ.
+test-compat: build build/suites/installed $(CHOSEN)
 	$(PYTHON) -m pytest tests/compat -m fetches
 	PYTHONPATH=tests build/suites/venv/bin/python -m suites.instrumented
 	PYTHONPATH=tests build/suites/venv/bin/python -m suites $(SUITES)
 
 # Suites of clients at the broker for tests. Prints which tests pass at a RabbitMQ and not there; more than a tenth of a suite is a failure.
-test-broker-suites: build build/suites/installed
+test-broker-suites: build build/suites/installed $(CHOSEN)
 	PYTHONPATH=tests build/suites/venv/bin/python -m suites.on_test_broker $(SUITES)
 
 # Every release of other libraries that is met. The last ten of each, and those of Debian 12: the differential, and a program at a RabbitMQ.
@@ -163,19 +172,16 @@ build/suites/installed: pyproject.toml
 
 # Whole clients at a RabbitMQ, without and with acceleration. CLIENT_MESSAGES messages each; `make test-all` has one client send a few.
 CLIENT_MESSAGES ?= 50000
-test-clients: build
+test-clients: build $(CHOSEN)
 	AMQPCODEC_CLIENT_MESSAGES=$(CLIENT_MESSAGES) $(PYTHON) -m pytest tests/clients -m "broker or not broker" -rP
 
-# The client, the examples, recordings and the broker for tests at a RabbitMQ. BROKER_MESSAGES messages, while the node is killed and
-# connections are cut. BROKER names a version, 3.10, 4.0 or 4.3, which is installed under build/ on Debian as root; without it, that of the machine.
+# The client, the examples, recordings and the broker for tests at a RabbitMQ. BROKER_MESSAGES messages, while connections are cut and the
+# node is killed, BROKER_KILLS times. BROKER=4.3 takes that version.
 BROKER_MESSAGES ?= 100000
-BROKER ?=
-test-broker: build $(BROKER:%=build/rabbitmq-%/bin/rabbitmq-server)
-	AMQPCODEC_BROKER=$(BROKER) AMQPCODEC_BROKER_MESSAGES=$(BROKER_MESSAGES) $(PYTHON) -m pytest \
-		tests/examples tests/record tests/aio/test_client_rabbitmq.py tests/testing/test_probes.py -m "broker or not broker"
-
-build/rabbitmq-%/bin/rabbitmq-server:
-	tools/rabbitmq.sh $* build/rabbitmq-$*
+BROKER_KILLS ?= 20
+test-broker: build $(CHOSEN)
+	AMQPCODEC_BROKER_MESSAGES=$(BROKER_MESSAGES) AMQPCODEC_BROKER_KILLS=$(BROKER_KILLS) $(PYTHON) -m pytest tests/examples tests/record \
+		tests/aio/test_client_rabbitmq.py tests/aio/test_client_at_length.py tests/testing/test_probes.py -m "broker or not broker"
 
 # Brokers and clients that others wrote, in every dialect. Prints the tables of docs/interoperability.md; it fails where that page has others.
 interop: build

@@ -1,13 +1,16 @@
-"""A world for the tests of the client; a coroutine function runs in it, in an event loop of its own."""
+"""A world for the tests of the client, in which coroutine functions run, and a node of RabbitMQ."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+from support.broker import NoBrokerError, Node, started
 from support.coroutines import arguments_of
 from support.implementation import Implementation
+from support.soak_faults import HEARTBEAT
 from world import World
 
 from amqpcodec import _backend
@@ -22,6 +25,16 @@ def world(impl: Implementation, amqp: ModuleType, monkeypatch: pytest.MonkeyPatc
     for module in (connecting, broker):
         monkeypatch.setattr(module, "Connection", machine.Connection)
     return World(amqp)
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Node]:
+    """A node of our own, which tests may stop."""
+    try:
+        with started(settings=f"heartbeat = {HEARTBEAT}") as found:
+            yield found
+    except NoBrokerError as reason:
+        pytest.skip(str(reason))
 
 
 @pytest.hookimpl(tryfirst=True)

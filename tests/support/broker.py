@@ -27,6 +27,7 @@ FOLDERS = (
     "/opt/homebrew/opt/rabbitmq/sbin",
     "/usr/local/opt/rabbitmq/sbin",
 )
+CHOSEN = "AMQPCODEC_BROKER"
 START_SECONDS = 240  # on a machine that is busy with other things
 STOP_SECONDS = 20
 
@@ -51,20 +52,23 @@ def broker() -> Iterator[str]:
 
 
 @contextmanager
-def started(port: int = 0, settings: str = "", terms: str = "") -> Iterator[Node]:
+def started(
+    port: int = 0, settings: str = "", terms: str = "", plugins: tuple[str, ...] = ()
+) -> Iterator[Node]:
     """Give a node of one's own.
 
     Args:
         port: to listen on; 0 for any that is free.
         settings: further lines of its ``rabbitmq.conf``.
         terms: of Erlang, for the application in its ``advanced.config``.
+        plugins: that are on.
 
     Raises:
         NoBrokerError, RuntimeError: as `broker`.
     """
     script = _script()
     with tempfile.TemporaryDirectory(prefix="amqpcodec-broker-", ignore_cleanup_errors=True) as folder:
-        node = Node(script, Path(folder), port, settings, terms)
+        node = Node(script, Path(folder), port, settings, terms, plugins)
         try:
             node.wait()
             yield node
@@ -78,10 +82,18 @@ class Node:
     Args:
         script: RabbitMQ's start script.
         folder: an empty folder for its database, log, cookie and settings.
-        port, settings, terms: as `started` takes them.
+        port, settings, terms, plugins: as `started` takes them.
     """
 
-    def __init__(self, script: Path, folder: Path, port: int, settings: str, terms: str = "") -> None:
+    def __init__(
+        self,
+        script: Path,
+        folder: Path,
+        port: int,
+        settings: str,
+        terms: str = "",
+        plugins: tuple[str, ...] = (),
+    ) -> None:
         self.folder = folder
         free, distribution, self.epmd_port = free_ports(3)
         self.port = port or free
@@ -91,7 +103,7 @@ class Node:
             f"log.file.level = warning\n{settings}\n",
             encoding="utf-8",
         )
-        (folder / "enabled_plugins").write_text("[].\n", encoding="utf-8")
+        (folder / "enabled_plugins").write_text(f"[{','.join(plugins)}].\n", encoding="utf-8")
         (folder / "advanced.config").write_text(f"[{{rabbit, [{terms}]}}].\n", encoding="utf-8")
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))},
@@ -173,7 +185,7 @@ class Node:
 
 
 def _script() -> Path:
-    if version := os.environ.get("AMQPCODEC_BROKER"):
+    if version := os.environ.get(CHOSEN):
         folder = Path(__file__).resolve().parents[2] / "build" / f"rabbitmq-{version}"
         if not os.access(folder / "bin" / "rabbitmq-server", os.X_OK):
             raise NoBrokerError(f"RabbitMQ {version} is not installed: tools/rabbitmq.sh {version} {folder}")

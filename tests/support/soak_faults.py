@@ -41,7 +41,10 @@ def control(node: Node, *arguments: str) -> str:
 
 
 async def keep_declarations(node: Node) -> None:
-    """Have a node write down what was declared: a kill within two seconds would take the queue with it."""
+    """Have a node write down what was declared: a kill within two seconds would take the queue with it.
+
+    RabbitMQ 4.3 has no Mnesia, says so, and has written it down by its answer.
+    """
     await asyncio.to_thread(control, node, "eval", "mnesia:sync_log().")
 
 

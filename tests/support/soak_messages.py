@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 from types import ModuleType
@@ -15,33 +15,40 @@ from amqpcodec.connection import MessageReceived, MethodReceived
 from amqpcodec.errors import ConnectionLostError
 from support.broker import Node
 from support.relay import Relay
-from support.soak_faults import TEN, kill
+from support.soak_faults import TEN, Fault, kill
 
 LANES = 2  # channels, each with numbers of its own
 TASKS = 128
 SIZE = 200  # octets of a body
 ROUND_TRIP_SECONDS = 0.02
 
+Place = tuple[int, int]  # the lane of a message, and its number there
+
 
 class Faults:
-    """Ten faults in turn, one at each eleventh of the work.
+    """Faults in turn, at places of the work that divide it evenly.
+
+    Args:
+        node, relay, client: which they concern.
+        faults: ten of many kinds, if no others are given.
 
     Attributes:
         begun: how many have begun.
         kills: how many of them kill the process of the node.
     """
 
-    def __init__(self, node: Node, relay: Relay, client: Client) -> None:
+    def __init__(self, node: Node, relay: Relay, client: Client, faults: Sequence[Fault] = TEN) -> None:
         self.node = node
         self.relay = relay
         self.client = client
+        self.faults = faults
         self.begun = 0
         self.kills = 0
 
     async def run(self, progress: Callable[[], int], count: int) -> None:
         """Let them happen while some work of so many steps goes on; wait after each for a new connection."""
-        for number, fault in enumerate(TEN, 1):
-            while progress() < number * count // (len(TEN) + 1):
+        for number, fault in enumerate(self.faults, 1):
+            while progress() < number * count // (len(self.faults) + 1):
                 await asyncio.sleep(0.002)
             before = self.client.stats().connections
             self.begun += 1
@@ -109,13 +116,13 @@ class Lane:
             await asyncio.wait(waiting)
 
 
-def lane_and_number(body: bytes) -> tuple[int, int]:
+def lane_and_number(body: bytes) -> Place:
     """Return what a body says it is."""
     lane, _, number = body.rstrip().partition(b"-")
     return int(lane), int(number)
 
 
-async def read_all(url: str, queue: str, amqp: ModuleType) -> list[tuple[int, int]]:
+async def read_all(url: str, queue: str, amqp: ModuleType) -> list[Place]:
     """Empty a queue by a connection of its own, below the client; return its messages in order."""
     found = []
     async with await connect(url, dialect=amqp) as stream:
@@ -153,11 +160,11 @@ class Ledger:
         self.queue = queue
         self.faults = faults
         self.amqp = amqp
-        self.times: Counter[int] = Counter()
-        self.certain: dict[int, int] = {}
-        self.unflagged: list[int] = []
-        self.wrongly: list[int] = []
-        self.forgotten: list[int] = []
+        self.times: Counter[Place] = Counter()
+        self.certain: dict[Place, int] = {}
+        self.unflagged: list[Place] = []
+        self.wrongly: list[Place] = []
+        self.forgotten: list[Place] = []
         self.stale = 0
         self.round_trips = 0
         self.ready = -1  # messages in the queue, by the last round trip
@@ -165,15 +172,15 @@ class Ledger:
 
     async def consume(self, channel: Channel, pause: float) -> None:
         """Consume until cancelled; while the round trips make certain what is settled."""
-        acked: list[tuple[int, int]] = []
+        acked: list[tuple[Place, int]] = []
         trips = asyncio.ensure_future(self._make_certain(channel, acked))
         try:
             async with channel.consume(self.queue) as deliveries:
                 async for delivery in deliveries:
-                    _, number = lane_and_number(delivery.body)
-                    self._came(number, delivery.method.redelivered)
+                    place = lane_and_number(delivery.body)
+                    self._came(place, delivery.method.redelivered)
                     if delivery.ack():
-                        acked.append((number, self.client.stats().connections))
+                        acked.append((place, self.client.stats().connections))
                     else:
                         self.stale += 1
                     if pause:
@@ -186,19 +193,19 @@ class Ledger:
         """Return for how many seconds nothing has come."""
         return monotonic() - self._last
 
-    def _came(self, number: int, redelivered: bool) -> None:
+    def _came(self, place: Place, redelivered: bool) -> None:
         self._last = monotonic()
-        self.times[number] += 1
-        if self.times[number] > 1 and not redelivered:
-            self.unflagged.append(number)
-        kills = self.certain.get(number)
+        self.times[place] += 1
+        if self.times[place] > 1 and not redelivered:
+            self.unflagged.append(place)
+        kills = self.certain.get(place)
         if kills == self.faults.kills:
-            self.wrongly.append(number)
+            self.wrongly.append(place)
         elif kills is not None:
-            self.forgotten.append(number)
-            del self.certain[number]
+            self.forgotten.append(place)
+            del self.certain[place]
 
-    async def _make_certain(self, channel: Channel, acked: list[tuple[int, int]]) -> None:
+    async def _make_certain(self, channel: Channel, acked: list[tuple[Place, int]]) -> None:
         request = self.amqp.Queue.Declare
         while True:
             await asyncio.sleep(ROUND_TRIP_SECONDS)
@@ -209,7 +216,7 @@ class Ledger:
                 self.round_trips += 1
                 self.ready = reply.message_count
                 if self.client.stats().connections == before:
-                    self.certain.update((number, kills) for number, on in taken if on == before)
+                    self.certain.update((place, kills) for place, on in taken if on == before)
 
 
 __all__ = ["LANES", "Faults", "Lane", "Ledger", "lane_and_number", "read_all"]
