@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from support.certificates import self_signed
+from support.hurry import hurry
 
 from amqpcodec import AmqpError, aio
 from amqpcodec import rabbitmq as amqp
@@ -367,6 +368,7 @@ def test_a_writer_waits_for_a_reader_that_is_slow() -> None:
 
 def test_heartbeats_are_sent_while_nothing_else_is() -> None:
     async def client(port: int) -> str:
+        hurry()
         async with await connect("127.0.0.1", port, heartbeat=1) as stream:
             assert stream.connection.heartbeat == 1
             reader = asyncio.create_task(anext(stream))
@@ -552,6 +554,7 @@ def test_a_peer_is_not_taken_for_gone_while_nothing_is_read(monkeypatch: pytest.
     monkeypatch.setattr(aio.stream, "UNREAD_BYTES", 10)
 
     async def busy() -> None:
+        hurry()
         stream, _ = await served(heartbeat=1)
         receive(stream, amqp.encode_method(1, amqp.Queue.Declare(queue="q")))
         await asyncio.sleep(2.3)
