@@ -209,7 +209,13 @@ async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 @pytest.mark.parametrize("answer", [cut_off, cut_off_later, reset, say_nothing])
 def test_a_broker_that_is_down_behind_a_proxy_looks_like_one_that_is_down(answer: Any) -> None:
     async def run() -> None:
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        ended = asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await answer(reader, writer)
+            ended.set()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         limits = ConnectionLimits(handshake_seconds=0.2)
         with pytest.raises(ConnectionResetError) as raised:
@@ -222,6 +228,7 @@ def test_a_broker_that_is_down_behind_a_proxy_looks_like_one_that_is_down(answer
             if silent
             else "the peer has ended the stream without connection.close"
         )
+        await asyncio.wait_for(ended.wait(), 10)  # else a later test is blamed for what this one leaves open
         server.close()
 
     asyncio.run(run())
