@@ -36,6 +36,7 @@ PASSED, NONE_RUN = 0, 5  # what pytest ends with
 SETTINGS = "[run]\ncore = ctrace\ndynamic_context = test_function\nrelative_files = true\nsource = src\n"
 TIMED_OUT = (124, 137)  # what `timeout` ends with, by either of its signals
 SECONDS = 120  # until the tests of one change are ended: it may have made a loop endless
+FEW = 4  # files that are tried first: to collect tests of many takes longer than to run them
 SHARE = 0.1  # of the time of all tests, for those of one change; it does not depend on the machine
 PAIRS = "Eq NotEq, Lt LtE, Lt GtE, Gt GtE, Gt LtE, Is IsNot, In NotIn, And Or, Add Sub, Mult FloorDiv"
 BITS = "BitAnd BitOr, LShift RShift"
@@ -177,8 +178,10 @@ class Nearest:
             if self.seconds[name] < left:
                 left -= self.seconds[name]
                 chosen.append(self.paths[name])
-        younger = (path for path in (ROOT / folder).glob("test_*.py") if path.stat().st_mtime > self.at)
-        return [*chosen, *(str(path.relative_to(ROOT)) for path in younger)] or [folder]
+        recorded = {path.partition("::")[0] for path in self.paths.values()}
+        files = {str(path.relative_to(ROOT)): path for path in (ROOT / folder).glob("test_*.py")}
+        new = (name for name, path in files.items() if name not in recorded or path.stat().st_mtime > self.at)
+        return [*chosen, *new] or [folder]
 
 
 def tried(mutant: Mutant, root: Path, tier: str, nearest: Nearest) -> str:
@@ -187,9 +190,16 @@ def tried(mutant: Mutant, root: Path, tier: str, nearest: Nearest) -> str:
     path.write_text(mutant.text, "utf-8")
     shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)  # which may pass for this text
     tests = nearest.to(mutant)
+    files = [*dict.fromkeys(test.partition("::")[0] for test in tests)]
     if tier == SECOND:
-        tests = [*dict.fromkeys(test.partition("::")[0] for test in tests)]
-    ended, failed = python(root, *PYTEST, *TIERS[tier], "-x", *tests, seconds=SECONDS)
+        tests = files
+    first = [test for test in tests if test.partition("::")[0] in files[:FEW]]
+    ended, failed = NONE_RUN, ""
+    for chosen in filter(None, (first, [test for test in tests if test not in first])):
+        now, failed = python(root, *PYTEST, *TIERS[tier], "-x", *chosen, seconds=SECONDS)
+        ended = ended if now == NONE_RUN else now
+        if ended not in (PASSED, NONE_RUN):
+            break
     shutil.copy2(ROOT / mutant.file, path)
     shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
     if ended == PASSED or (tier == SECOND and ended in (NONE_RUN, *TIMED_OUT)):
