@@ -245,9 +245,15 @@ spec: .venv/installed
 		tests/compat/test_peer_facts.py
 
 # Compiles what has changed; a missing compiler is an error here, since the tests run both builds.
-build: .venv/installed
+build: build/compiled
+
+# Where no source is newer than the last time, Cython and the compiler are not asked.
+SOURCES := setup.py $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.pxd')
+build/compiled: .venv/installed $(SOURCES)
 	@echo "Compiling what has changed; all of it takes three minutes of CPU, on all cores, and warnings of the compiler are shown"
+	@mkdir -p $(@D) && touch $@.begun
 	@AMQPCODEC_BUILD=require $(PYTHON) setup.py -q build_ext --inplace
+	@mv $@.begun $@
 
 .venv/installed: pyproject.toml
 	@$(CHECK_PYTHON)

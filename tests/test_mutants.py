@@ -16,6 +16,7 @@ pytest.importorskip("coverage")
 import mutants
 
 ROOT = Path(__file__).resolve().parent.parent
+NEAR = "tests/codec/test_numbers.py"
 SLOW = """
 import pytest
 
@@ -124,9 +125,10 @@ def test_what_no_test_sees_is_printed_and_the_tree_stays_as_it_is(
     assert mutants.main(1, 2, 1) == 1
     place = "    src/amqpcodec/numbers.py:2\n    - return number < 10\n"
     assert capsys.readouterr().out == (
-        f"SURVIVED\n{place}    + return number < 11\n"
+        f"left to the second tier\n{place}    + return number < 11\n"
         f"killed: FAILED tests/codec/test_numbers.py::TestSmall::test_small - assert (False)\n"
         f"{place}    + return number < 9\n"
+        f"SURVIVED\n{place}    + return number < 11\n"
         "seed 1, 2 drawn: 1 SURVIVED 1 killed\n"
     )
     assert (tree / "src/amqpcodec/numbers.py").read_text(encoding="utf-8") == SOURCE
@@ -134,23 +136,27 @@ def test_what_no_test_sees_is_printed_and_the_tree_stays_as_it_is(
 
 @pytest.mark.slow("runs pytest in copies")
 @pytest.mark.parametrize(
-    ("text", "tests", "said"),
+    ("tier", "text", "tests", "said"),
     [
-        ("import nowhere", ["tests/codec/test_numbers.py"], "killed: ERROR tests/codec/test_numbers.py"),
-        ("while True:\n    pass", ["tests/codec/test_numbers.py"], "timeout: 3 s"),
-        (SOURCE, ["tests/codec/test_nowhere.py"], "ERROR: pytest ended with 4"),
-        (SOURCE, ["tests/codec/test_numbers.py", "-k", "nowhere"], "ERROR: pytest ended with 5"),
-        (SOURCE, ["tests/codec/test_numbers.py"], "SURVIVED"),
+        ("killed", "import nowhere", [NEAR], f"killed: ERROR {NEAR}"),
+        ("killed", "while True:\n    pass", [NEAR], "timeout: 3 s"),
+        ("killed", SOURCE, ["tests/codec/test_nowhere.py"], "ERROR: pytest ended with 4"),
+        ("killed", SOURCE, [NEAR, "-k", "nowhere"], "ERROR: pytest ended with 5"),
+        ("killed", SOURCE, [f"{NEAR}::TestSmall"], "SURVIVED"),
+        ("killed", SOURCE.replace("10", "50"), [NEAR], "SURVIVED"),
         (
+            "second-tier",
             SOURCE.replace("10", "50"),
-            ["tests/codec/test_numbers.py"],
-            "second-tier: FAILED tests/codec/test_numbers.py::test_between",
+            [f"{NEAR}::TestSmall"],
+            f"second-tier: FAILED {NEAR}::test_between",
         ),
+        ("second-tier", SOURCE, [NEAR], "SURVIVED"),
+        ("second-tier", SOURCE, [NEAR, "-k", "nowhere"], "SURVIVED"),
     ],
 )
 def test_a_change_counts_as_killed_only_where_tests_failed(
     tree: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch,
-    text: str, tests: list[str], said: str,
+    tier: str, text: str, tests: list[str], said: str,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(mutants, "SECONDS", 3 if said.startswith("timeout") else 300)
     with (tree / "tests/codec/test_numbers.py").open("a", encoding="utf-8") as file:
@@ -158,7 +164,7 @@ def test_a_change_counts_as_killed_only_where_tests_failed(
     copy = shutil.copytree(tree, tmp_path_factory.mktemp("copy") / "tree")
     mutant = mutants.Mutant("src/amqpcodec/numbers.py", "", "", text, 1, range(0))
     nearest: Any = SimpleNamespace(to=lambda mutant: tests)
-    assert mutants.tried(mutant, copy, nearest).startswith(said)
+    assert mutants.tried(mutant, copy, tier, nearest).startswith(said)
 
 
 def test_each_folder_of_the_package_has_its_tests() -> None:

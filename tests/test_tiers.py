@@ -61,12 +61,10 @@ def test_two_dialects_are_in_the_first_tier() -> None:
 def test_the_end_of_a_run_names_what_needed_long_and_tells_set_up_from_tests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    moments = iter([140.0, 1000.0])
     monkeypatch.setenv(tiers.BEGAN, "100.5")
-    monkeypatch.setattr(tiers, "time", SimpleNamespace(time=lambda: next(moments)))
+    monkeypatch.setattr(tiers, "time", SimpleNamespace(time=lambda: 1000.0))
     monkeypatch.setattr(tiers, "LONG", {"test_known": "it is worth it"})
     clock, lines = Clock(), list[str]()
-    clock.pytest_runtest_logstart()
     for node, mark, seconds in (
         ("t.py::test_short", "", LIMIT),
         ("t.py::test_long[a]", "", LIMIT + 1),
@@ -74,7 +72,8 @@ def test_the_end_of_a_run_names_what_needed_long_and_tells_set_up_from_tests(
         ("t.py::test_known[b]", "", 7.0),
         ("t.py::test_slow", "slow", 90.0),
     ):
-        clock.pytest_runtest_logreport(SimpleNamespace(nodeid=node, keywords={mark: 1}, cpu=seconds))  # type: ignore[arg-type]
+        report = SimpleNamespace(nodeid=node, keywords={mark: 1}, cpu=seconds, start=140.0)
+        clock.pytest_runtest_logreport(report)  # type: ignore[arg-type]
     clock.pytest_terminal_summary(SimpleNamespace(write_line=lines.append))  # type: ignore[arg-type]
     assert lines == [
         "LONG t.py::test_long[a]: 3.2 s of CPU time; make it quicker, or mark it as slow (tests/README.md)",

@@ -1,8 +1,8 @@
 """Draws changes of the package by a seed, runs the nearest tests on each, and prints those that no test sees.
 
 Its arguments are those of `main`. The tests run in copies of the tree; a text that is compiled as well runs
-as Python. What the first tier does not see is tried on the second. The first run records which test runs
-which line; delete build/mutants to do it again.
+as Python. What the first tier does not see is tried at the end, on the second. The first run records which
+test of the first tier runs which line; delete build/mutants to do it again.
 """
 
 import ast
@@ -27,15 +27,16 @@ from coverage import CoverageData
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "build" / "mutants"
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "build", "__pycache__")
-NOT_RECORDED = [f"--ignore=tests/{name}" for name in ("clients", "examples", "generator", "suites", "wasm")]
+NOT_RECORDED = ("clients", "examples", "generator", "suites", "wasm")  # they start processes
 HOMES = {"_kernel": "codec", "_columns": "columns", "arrow": "columns", "replay": "record", "run": "compat"}
 PYTEST = ("pytest", "-q", "-p", "no:cacheprovider")
-BOTH_TIERS = ("-m", "not spark and not broker and not fetches and not releases and not interop")
-TIERS = {"killed": (), "second-tier": ("-m", "slow")}  # what a test of each says of a mutant
+FIRST, SECOND, SURVIVED = "killed", "second-tier", "SURVIVED"  # what became of a mutant
+TIERS = {FIRST: (), SECOND: ("-m", "slow")}
 PASSED, NONE_RUN = 0, 5  # what pytest ends with
 SETTINGS = "[run]\ncore = ctrace\ndynamic_context = test_function\nrelative_files = true\nsource = src\n"
 TIMED_OUT = (124, 137)  # what `timeout` ends with, by either of its signals
-SECONDS = 300  # until the tests of one change are ended: it may have made a loop endless
+SECONDS = 120  # until the tests of one change are ended: it may have made a loop endless
+FEW = 4  # files that are tried first: to collect tests of many takes longer than to run them
 SHARE = 0.1  # of the time of all tests, for those of one change; it does not depend on the machine
 PAIRS = "Eq NotEq, Lt LtE, Lt GtE, Gt GtE, Gt LtE, Is IsNot, In NotIn, And Or, Add Sub, Mult FloorDiv"
 BITS = "BitAnd BitOr, LShift RShift"
@@ -122,23 +123,38 @@ def python(root: Path, *command: str, seconds: int = 36_000) -> tuple[int, str]:
     return done.returncode, next(failed, f"pytest ended with {done.returncode}")
 
 
-def record(root: Path) -> None:
-    """Run tests of a copy that start no processes; store how long each took, and its lines of the package."""
-    RECORD.mkdir(parents=True, exist_ok=True)
-    (root / ".coveragerc").write_text(f"{SETTINGS}data_file = {RECORD / 'lines'}\n", encoding="utf-8")
-    options = (*BOTH_TIERS, f"--junitxml={RECORD / 'tests.xml'}", *NOT_RECORDED)
-    python(root, "coverage", "run", "-m", *PYTEST, *options)
+def record(root: Path, workers: int) -> None:
+    """Run tests of the first tier in a copy, and write down how long each took, and its lines."""
+    (root / ".coveragerc").write_text(SETTINGS, encoding="utf-8")
+    made = RECORD.with_name("mutants-unfinished")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    files = sorted(path.relative_to(ROOT) for path in ROOT.glob("tests/**/test_*.py"))
+    files = [file for file in files if file.parts[1] not in NOT_RECORDED]
+
+    def part(number: int) -> None:
+        lines, tests = made / f"{number}.lines", made / f"{number}.xml"
+        run = ("coverage", "run", f"--data-file={lines}", "-m", *PYTEST, f"--junitxml={tests}")
+        python(root, *run, *map(str, files[number::workers]))
+
+    with ThreadPoolExecutor(workers) as threads:
+        list(threads.map(part, range(workers)))
+    made.rename(RECORD)
 
 
 class Nearest:
     """The tests to run on a mutant, by the record, where they are called as coverage.py does."""
 
     def __init__(self) -> None:
-        self.at = (RECORD / "tests.xml").stat().st_mtime
-        self.lines = CoverageData(str(RECORD / "lines"))
-        self.lines.read()
+        self.at = RECORD.stat().st_mtime
+        self.lines = CoverageData(no_disk=True)
+        for part in RECORD.glob("*.lines"):
+            read = CoverageData(str(part))
+            read.read()
+            self.lines.update(read)
         self.seconds, self.paths = defaultdict[str, float](float), dict[str, str]()
-        for case in ElementTree.parse(RECORD / "tests.xml").iter("testcase"):
+        parts = map(ElementTree.parse, RECORD.glob("*.xml"))
+        for case in (case for part in parts for case in part.iter("testcase")):
             folder, _, place = case.attrib["classname"].partition(".test_")  # a class may stand behind
             name = f"test_{place}.{(test := case.attrib['name'].partition('[')[0])}"
             path = ROOT / folder.replace(".", "/") / f"{name.partition('.')[0]}.py"
@@ -162,57 +178,72 @@ class Nearest:
             if self.seconds[name] < left:
                 left -= self.seconds[name]
                 chosen.append(self.paths[name])
-        younger = (path for path in (ROOT / folder).glob("test_*.py") if path.stat().st_mtime > self.at)
-        return [*chosen, *(str(path.relative_to(ROOT)) for path in younger)] or [folder]
+        recorded = {path.partition("::")[0] for path in self.paths.values()}
+        files = {str(path.relative_to(ROOT)): path for path in (ROOT / folder).glob("test_*.py")}
+        new = (name for name, path in files.items() if name not in recorded or path.stat().st_mtime > self.at)
+        return [*chosen, *new] or [folder]
 
 
-def tried(mutant: Mutant, root: Path, nearest: Nearest) -> str:
-    """Run the nearest tests on a mutant in a copy, those of the second tier last; what became of it."""
+def tried(mutant: Mutant, root: Path, tier: str, nearest: Nearest) -> str:
+    """Run the nearest tests on a mutant in a copy, or the second tier of their files; what became of it."""
     path = root / mutant.file
     path.write_text(mutant.text, "utf-8")
     shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)  # which may pass for this text
     tests = nearest.to(mutant)
-    passed = False
-    for tier, options in TIERS.items():
-        word, (ended, failed) = tier, python(root, *PYTEST, *options, "-x", *tests, seconds=SECONDS)
-        passed |= ended == PASSED
+    files = [*dict.fromkeys(test.partition("::")[0] for test in tests)]
+    if tier == SECOND:
+        tests = files
+    first = [test for test in tests if test.partition("::")[0] in files[:FEW]]
+    ended, failed = NONE_RUN, ""
+    for chosen in filter(None, (first, [test for test in tests if test not in first])):
+        now, failed = python(root, *PYTEST, *TIERS[tier], "-x", *chosen, seconds=SECONDS)
+        ended = ended if now == NONE_RUN else now
         if ended not in (PASSED, NONE_RUN):
             break
     shutil.copy2(ROOT / mutant.file, path)
     shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
+    if ended == PASSED or (tier == SECOND and ended in (NONE_RUN, *TIMED_OUT)):
+        return SURVIVED
     if ended in TIMED_OUT:
         return f"timeout: {SECONDS} s"
-    if passed and ended in (PASSED, NONE_RUN):
-        return "SURVIVED"
     # A change that keeps the package from being imported ends pytest early; so do tests that are not there.
-    if ended != 1 and python(root, *PYTEST, *options, "--collect-only", *tests)[0]:
+    if ended != 1 and python(root, *PYTEST, *TIERS[tier], "--collect-only", *tests)[0]:
         return f"ERROR: {failed}"
-    return f"{word}: {failed}"
+    return f"{tier}: {failed}"
 
 
 def main(seed: int, count: int, workers: int) -> int:
     """Draw, try, and print; 1 if a change survived that is not known to have no effect, or was not tried."""
     table = tomllib.loads(Path(__file__).with_name("mutants_equivalent.toml").read_text("utf-8"))
     known = {(entry["file"], entry["before"], entry["after"]): entry["reason"] for entry in table["change"]}
-    ended, copies = Counter[str](), SimpleQueue[Path]()
+    ended, left, copies = Counter[str](), draw(seed, count), SimpleQueue[Path]()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as threads:
         for number in range(workers):
             copies.put(shutil.copytree(ROOT, Path(folder, str(number)), ignore=NOT_COPIED))
-        if not (RECORD / "tests.xml").exists():
-            record(Path(folder, "0"))
+        if not RECORD.exists():
+            record(Path(folder, "0"), workers)
         nearest = Nearest()
+        for tier in TIERS:
 
-        def outcome(mutant: Mutant) -> str:
-            root = copies.get()
-            said = f"equivalent: {why}" if (why := known.get(mutant[:3])) else tried(mutant, root, nearest)
-            copies.put(root)
-            return f"{said}\n    {mutant.file}:{mutant.line}\n    - {mutant.before}\n    + {mutant.after}"
+            def outcome(mutant: Mutant, tier: str = tier) -> str:
+                if reason := known.get(mutant[:3]):
+                    return f"equivalent: {reason}"
+                root = copies.get()
+                said = tried(mutant, root, tier, nearest)
+                copies.put(root)
+                return said
 
-        for said in threads.map(outcome, draw(seed, count)):
-            print(said, flush=True)
-            ended[said.split()[0].strip(":")] += 1
+            drawn, left = left, []
+            for mutant, said in zip(drawn, threads.map(outcome, drawn), strict=True):
+                if said == SURVIVED and tier == FIRST:
+                    left.append(mutant)
+                    said = "left to the second tier"
+                else:
+                    ended[said.split()[0].strip(":")] += 1
+                place = f"{mutant.file}:{mutant.line}"
+                print(f"{said}\n    {place}\n    - {mutant.before}\n    + {mutant.after}", flush=True)
     print(f"seed {seed}, {count} drawn:", *(f"{number} {word}" for word, number in sorted(ended.items())))
-    return 1 if ended["SURVIVED"] or ended["ERROR"] else 0
+    return 1 if ended[SURVIVED] or ended["ERROR"] else 0
 
 
 if __name__ == "__main__":

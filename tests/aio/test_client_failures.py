@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.broker import free_ports
+from support.hurry import hurry
 from support.scripted_broker import CONNECT, Peer, ScriptedBroker, hold
 from world import World, cut, numbers, outcomes, published
 
@@ -292,6 +293,7 @@ async def test_a_close_by_another_code_is_final(world: World, code: int, error: 
 
 async def test_a_broker_that_falls_silent_is_given_up_after_two_heartbeats(world: World) -> None:
     """Half-open: neither octets nor an end come any more."""
+    hurry()
     async with world.client(heartbeat=1) as client:
         waiting = await everybody(world, client)
         world.broker.peers[0].fall_silent()

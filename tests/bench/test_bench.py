@@ -24,7 +24,7 @@ from amqpcodec.bench.__main__ import main
 from amqpcodec.bench.comparing import OURS, figures
 from amqpcodec.bench.recording import Stream, record
 from amqpcodec.bench.timing import _time, measure
-from amqpcodec.bench.works import Recording, Work, WrongResultError, our_works
+from amqpcodec.bench.works import Recording, Work, WrongResultError, _cut, our_works
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CAPTURE = str(EXAMPLES / "real-bunny.pcap")
@@ -235,6 +235,11 @@ def test_no_more_is_read_than_is_asked_for(capsys: pytest.CaptureFixture[str]) -
     assert len(list(frames)) > 100
     bench(CAPTURE, *QUICK)
     assert "only the first 8000 bytes of frames are timed" in capsys.readouterr().err
+
+
+def test_the_loop_to_compare_with_finds_each_method() -> None:
+    messages = b"".join(amqp.encode_message(n, amqp.Basic.Publish("", "q"), None, b"body") for n in (3, 2))
+    assert _cut(messages + amqp.encode_method(1, amqp.Basic.Ack(7))) == {(60, 40): [3, 2], (60, 80): [1]}
 
 
 def test_contents_that_miss_their_beginning_are_left_out() -> None:

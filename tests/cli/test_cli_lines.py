@@ -90,6 +90,11 @@ def test_a_line_is_that_of_its_form(impl: Implementation, name: str, item: Any) 
         assert written(impl, form, item) == form.line(item)
 
 
+def test_a_frame_that_is_none_of_these_is_shown_by_its_octets(impl: Implementation) -> None:
+    out_of_band = next(item for item in RARE if item.octets)
+    assert written(impl, FORMS["text"](), out_of_band).endswith("  oob-method 40 bytes 'out of band'\n")
+
+
 class Counted(TextLines):
     """Counts the lines that it makes itself."""
 

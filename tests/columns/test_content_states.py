@@ -13,7 +13,10 @@ from support.troubled import Talk
 
 from amqpcodec import arrow
 from amqpcodec import rabbitmq as amqp
+from amqpcodec._columns.following_py import Message
+from amqpcodec._columns.following_states import _restored_message
 from amqpcodec._columns.open_message import OpenMessage
+from amqpcodec._columns.steps import step_of
 from amqpcodec._state import Fields
 from amqpcodec.capture import Connection
 
@@ -80,3 +83,27 @@ def test_a_state_of_a_content_that_cannot_be_is_refused(changed: dict[int, Any],
     values = [changed.get(at, value) for at, value in enumerate(state[: max(14, max(changed) + 1)])]
     with pytest.raises(ValueError, match=f"^the state is damaged: {said}$"):
         OpenMessage.restored(Fields(values), Connection(0, None, None), 0, DIALECTS)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({1: None}, "there is a message without a dialect or a time"),
+        ({4: "amqp-1-0"}, "there is a message without a dialect or a time"),
+        ({6: HEADER}, "there is a message of a method that nobody knows"),
+        ({5: step_of(amqp.Basic.Deliver)}, "there is a message of a method that nobody knows"),
+        ({6: METHOD + METHOD}, "there is a message without a content header"),
+        ({13: [0, ""]}, "there are values too many"),
+    ],
+)
+def test_a_state_of_a_message_that_cannot_be_is_refused(changed: dict[int, Any], said: str) -> None:
+    step = step_of(amqp.Basic.Publish)
+    state = [1, 7, 0, 0, "rabbitmq-0-9-1", step, METHOD + HEADER, 12, 40, True, 1, None, True, []]
+
+    def restored(changed: dict[int, Any]) -> Message:
+        values = Fields([changed.get(at, value) for at, value in enumerate(state)])
+        return _restored_message(Connection(0, None, None), 1, DIALECTS, Message, values)
+
+    assert restored({}).frames == METHOD + HEADER
+    with pytest.raises(ValueError, match=f"^the state is damaged: {said}$"):
+        restored(changed)

@@ -12,6 +12,7 @@ import pytest
 from support.compat.seam import seamed
 from support.marks import replaces
 
+from amqpcodec.compat import bench
 from amqpcodec.compat.bench import LIBRARIES
 
 
@@ -50,6 +51,16 @@ def test_a_checkout_that_has_the_seam_is_timed_without_it_as_well(tmp_path: Path
     assert done.returncode == 0, done.stderr
     assert f"{tmp_path}/pika: pika " in done.stdout
     assert "read   own" in done.stdout
+
+
+@replaces
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_what_is_timed_gives_the_same_in_both_states(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(library)
+    monkeypatch.setattr(bench, "_ROUND", 0)
+    works = bench.measured(library, 1)["works"]
+    assert works.keys() == {"read", "write"}
+    assert all(times["own"] > 0 and times["accelerated"] > 0 for times in works.values())
 
 
 def test_a_folder_without_any_of_the_libraries_is_refused(tmp_path: Path) -> None:

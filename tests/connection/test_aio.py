@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from support.certificates import self_signed
+from support.hurry import hurry
 
 from amqpcodec import AmqpError, aio
 from amqpcodec import rabbitmq as amqp
@@ -208,7 +209,13 @@ async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 @pytest.mark.parametrize("answer", [cut_off, cut_off_later, reset, say_nothing])
 def test_a_broker_that_is_down_behind_a_proxy_looks_like_one_that_is_down(answer: Any) -> None:
     async def run() -> None:
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        ended = asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await answer(reader, writer)
+            ended.set()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         limits = ConnectionLimits(handshake_seconds=0.2)
         with pytest.raises(ConnectionResetError) as raised:
@@ -221,6 +228,7 @@ def test_a_broker_that_is_down_behind_a_proxy_looks_like_one_that_is_down(answer
             if silent
             else "the peer has ended the stream without connection.close"
         )
+        await asyncio.wait_for(ended.wait(), 10)  # else a later test is blamed for what this one leaves open
         server.close()
 
     asyncio.run(run())
@@ -367,6 +375,7 @@ def test_a_writer_waits_for_a_reader_that_is_slow() -> None:
 
 def test_heartbeats_are_sent_while_nothing_else_is() -> None:
     async def client(port: int) -> str:
+        hurry()
         async with await connect("127.0.0.1", port, heartbeat=1) as stream:
             assert stream.connection.heartbeat == 1
             reader = asyncio.create_task(anext(stream))
@@ -552,6 +561,7 @@ def test_a_peer_is_not_taken_for_gone_while_nothing_is_read(monkeypatch: pytest.
     monkeypatch.setattr(aio.stream, "UNREAD_BYTES", 10)
 
     async def busy() -> None:
+        hurry()
         stream, _ = await served(heartbeat=1)
         receive(stream, amqp.encode_method(1, amqp.Queue.Declare(queue="q")))
         await asyncio.sleep(2.3)

@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from support.hurry import hurry
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import Client, connect
@@ -107,7 +108,7 @@ async def test_a_side_that_does_not_read_holds_up_the_other(tmp_path: Path) -> N
                     quiet = 0
                 except BlockingIOError:
                     quiet += 1
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.01 if quiet else 0)
                 assert written < 64 << 20
             assert proxy.recorder.stats().left_out < written  # it was not read ahead
             go_on.set()
@@ -312,6 +313,7 @@ def test_with_a_limit_nothing_is_kept_without_end() -> None:
 
 async def test_a_client_that_sends_too_fast_is_held_back(tmp_path: Path) -> None:
     """300,000 octets at once, and as many in each second after that."""
+    hurry()
     async with (
         Broker() as broker,
         between(tmp_path / "t.pcap", _place(broker), rate=300_000) as proxy,
@@ -320,7 +322,7 @@ async def test_a_client_that_sends_too_fast_is_held_back(tmp_path: Path) -> None
         connection = stream.connection
         connection.send(1, amqp.Channel.Open())
         connection.send(1, amqp.Confirm.Select())
-        begin = monotonic()
+        begin = asyncio.get_running_loop().time()
         for _ in range(16):
             connection.send_message(1, amqp.Basic.Publish("amq.fanout"), None, bytes(40_000))
         confirmed = 0
@@ -328,7 +330,7 @@ async def test_a_client_that_sends_too_fast_is_held_back(tmp_path: Path) -> None
             confirmed += len(event.tags) if isinstance(event, Settled) else 0
             if confirmed == 16:
                 break
-        assert 0.7 < monotonic() - begin < 10
+        assert 0.7 < asyncio.get_running_loop().time() - begin < 40
 
 
 async def test_with_a_limit_what_is_no_amqp_is_answered_by_a_close(

@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterable
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 # Seconds of CPU time for a test of the first tier, with its fixtures and the processes that it waits for.
 LIMIT = 1.0
@@ -80,9 +81,18 @@ class Clock:
         self.last = cpu()
         self.used = Counter[str]()
 
-    def pytest_runtest_logstart(self) -> None:
-        self.first = self.first or time.time()
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """In a process of xdist, report a test that passes once: five messages need a millisecond."""
         self.last = cpu()
+        if not hasattr(item.config, "workerinput"):
+            return None
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        sent = [report for report in reports if report.when == "call" or not report.passed]
+        sent[0].cpu = sum(report.cpu for report in reports)
+        for report in sent:
+            item.ihook.pytest_runtest_logreport(report=report)
+        return True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -93,6 +103,7 @@ class Clock:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.first = self.first or report.start
         if not any(mark in report.keywords for mark in LEFT_OUT):
             self.used[report.nodeid] += getattr(report, "cpu", 0.0)  # a process that died has none
 

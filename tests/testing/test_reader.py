@@ -59,6 +59,13 @@ def test_a_message_is_judged_as_it_is_alone(message: bytes) -> None:
         assert judged(MESSAGE + each + MESSAGE) == judged(MESSAGE, each, MESSAGE), each.hex()
 
 
+def test_a_heartbeat_with_a_payload_is_refused() -> None:
+    assert judged(MESSAGE + b"\x08\0\0\0\0\0\1x\xce") == (
+        MESSAGE,
+        (RefusedError, 'type 8, all octets = <<"x">>: unknown_frame', 501, 0, 0, 0),
+    )
+
+
 def test_messages_that_come_together_pass_together() -> None:
     reader = running()
     reader.feed(MESSAGE * 3 + MESSAGE[:10])
