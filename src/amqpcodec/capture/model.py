@@ -63,10 +63,18 @@ class Packet(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """One end of a TCP connection: packed address of 4 or 16 octets, and port."""
+    """One end of a TCP connection.
+
+    Attributes:
+        address: packed, 4 or 16 octets.
+        port: its port.
+        tunnel: kinds and numbers of the tunnels that the recorder saw it in, the outermost first, such as
+            ``"mpls 16, vxlan 42"``. Ends with equal addresses in different tunnels are different ends.
+    """
 
     address: bytes
     port: int
+    tunnel: str = ""
 
     def __str__(self) -> str:
         if len(self.address) == 4:

@@ -1,7 +1,7 @@
 # cython: cdivision=True
 """From a capture file to ordered octets: the fast path, which the compiled build tries first.
 
-It scans the records of pcap, the enhanced packet blocks of pcapng, and ordinary headers. It passes on the octets
+It scans the records of pcap, the enhanced packet blocks of pcapng, and headers, of tunnels too. It passes on the octets
 of segments that are next in order, and counts segments without new octets. It declines everything else, and the
 slow path takes over: container.py reads the record, network.py the packet, streams_py.py the segment. Both paths
 share all state, so the scanner may decline any single record, packet or segment.
@@ -13,13 +13,16 @@ from libc.stdlib cimport free, realloc
 
 from .._kernel.octets cimport u16, u32
 from .flowtable_c cimport Entry, FlowTable
-from .headers cimport FOREIGN, TCP, Headers, Layer, read_headers
+from .headers cimport Headers, common_headers, tcp_header
+from . cimport layers_c
+from .layers_c cimport Walk
 from .readahead_c cimport ReadAhead
 from .reassembly_c cimport Reassembler
 from .streams_c cimport _NO_TIME, Flow, StreamTracker, _key
 
 from .container import damage
 from .model import CaptureError, Endpoint, Packet, Segment
+from .network import tunnel_name
 from .pcapng import BLOCK_OVERHEAD, PcapngReader
 from .position import FilePosition
 
@@ -226,6 +229,7 @@ cdef class Scanner:
         self._tracker = tracker
         self._consumer = consumer
         self._table = FlowTable()
+        self._walk = Walk()
         self._reader = self._position.reader(self._ahead, max_record_bytes)
         self._reader.end = end
         self._segments = self._position.segments
@@ -312,26 +316,42 @@ cdef class Scanner:
     cdef int _run(self) except -1 nogil:
         """Scan until something needs the global interpreter lock; which `Outcome` that is."""
         cdef int outcome = DONE
-        cdef Layer layer
         cdef Entry *entry
-        cdef Record *record = &self._record
         while outcome == DONE:
             outcome = self._next_block() if self._blocks else self._next_record()
             if outcome != DONE:
                 break
             self._number += 1
             self._last_read = self._number
-            layer = read_headers(
-                record.linktype, record.data, record.captured, record.original, &self._headers
-            )
-            if layer == FOREIGN:
+            if not self._read_headers():
                 continue
-            self._has_headers = layer == TCP
             if not self._has_headers:
                 return PACKET
             entry = self._table.find(&self._headers)
             outcome = PACKET if entry == NULL else self._fast_segment(entry)
         return outcome
+
+    cdef bint _read_headers(self) noexcept nogil:
+        """Read the headers of the current record; False if it carries no TCP. `_has_headers` is whether they were
+        read; otherwise the slow path has to."""
+        cdef Record *record = &self._record
+        cdef Headers *headers = &self._headers
+        cdef int outcome
+        self._has_headers = common_headers(
+            record.linktype, record.data, record.captured, record.original, headers
+        )
+        if self._has_headers:
+            return True
+        outcome = self._walk.run(record.linktype, record.data, record.captured, record.original)
+        if outcome != layers_c.TCP:
+            return outcome != layers_c.FOREIGN
+        headers.addresses = record.data + self._walk.addresses
+        headers.address_size = self._walk.address_size
+        headers.numbers, headers.depth = self._walk.numbers, self._walk.depth
+        self._has_headers = tcp_header(
+            record.data, record.captured, self._walk.at, self._walk.end, headers
+        )
+        return True
 
     cdef Outcome _next_record(self) noexcept nogil:
         """The next record of pcap."""
@@ -479,11 +499,14 @@ cdef class Scanner:
             )
             self._feed(self._segments.segment(packet))
             return 0
+        tunnel = ""
+        if headers.depth:
+            tunnel = tunnel_name(tuple([headers.numbers[at] for at in range(headers.depth)]))
         segment = Segment(
             self._number,
             record.time_ns,
-            Endpoint(headers.addresses[:size], u16(headers.ports)),
-            Endpoint(headers.addresses[size:2 * size], u16(headers.ports + 2)),
+            Endpoint(headers.addresses[:size], u16(headers.ports), tunnel),
+            Endpoint(headers.addresses[size:2 * size], u16(headers.ports + 2), tunnel),
             headers.seq,
             headers.ack,
             headers.flags,
