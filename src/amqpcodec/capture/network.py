@@ -240,7 +240,8 @@ class SegmentReader:
 
     def kept(self) -> list[Any]:
         """The state of what is not whole, that `restore_kept` takes."""
-        return [self._fragments.state(), self._exported.state()]
+        fragments, exported = self._fragments.state(), self._exported.state()
+        return [fragments, exported] if fragments or exported else []
 
     def restore_kept(self, state: Fields) -> None:
         """Continue from a state of what is not whole."""

@@ -95,7 +95,8 @@ class FilePosition:
             for each in self._interfaces
         ]
         fields = [self.head, self.offset, self.number, self.last_read, self.ended, self._order, interfaces]
-        return [*fields, self.segments.state(), self.segments.kept()]
+        kept = self.segments.kept()
+        return [*fields, self.segments.state(), *([kept] if kept else ())]
 
     @classmethod
     def restored(cls, state: Fields) -> FilePosition:
@@ -114,7 +115,7 @@ class FilePosition:
             position._interfaces.append(Interface(*described, units, seconds))
             fields.end()
         position.segments.restore(state.items())
-        if state.is_more():  # states of earlier versions keep nothing else
+        if state.is_more():
             position.segments.restore_kept(state.fields())
         state.end()
         return position

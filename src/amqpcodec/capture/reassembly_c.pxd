@@ -39,6 +39,8 @@ cdef class Reassembler:
     cpdef bint open(self, long long isn) except -1
     @cython.locals(ahead=cython.longlong)
     cpdef bint fits(self, long long seq) noexcept
+    @cython.locals(ahead=cython.longlong)
+    cdef bint expects(self, long long seq) except -1
     cpdef bint continues(self, long long seq) noexcept
     cpdef long long distance(self, long long seq) noexcept
     @cython.locals(ahead=cython.longlong)

@@ -131,6 +131,13 @@ class Reassembler:
         ahead = ((seq - self._base - self._next + _HALF) & _SEQUENCE_MASK) - _HALF
         return -self._out_of_order_bytes <= ahead <= self._out_of_order_bytes
 
+    def expects(self, seq: int) -> bool:
+        """Return whether a sequence number is near what is known of the direction, if anything is."""
+        if self._base >= 0 or self._early_ack < 0:
+            return self.fits(seq)
+        ahead = ((seq - self._early_ack + _HALF) & _SEQUENCE_MASK) - _HALF
+        return -self._out_of_order_bytes <= ahead <= self._out_of_order_bytes
+
     def continues(self, seq: int) -> bool:
         """Return whether a sequence number is the next one expected, or that of a keep-alive."""
         return self._base >= 0 and -1 <= self.distance(seq) <= 0

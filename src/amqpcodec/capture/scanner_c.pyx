@@ -520,9 +520,11 @@ cdef class Scanner:
 
     cdef int _remember(self, object segment) except -1:
         """Record which flow the current segment belongs to."""
-        cdef Flow flow = self._tracker._flows.get(_key(segment))
+        cdef Flow flow
         cdef Entry *entry
         cdef int direction
+        segment = self._tracker.placed(segment)
+        flow = self._tracker._flows.get(_key(segment))
         if flow is None:
             return 0
         direction = flow.direction(segment.source)
