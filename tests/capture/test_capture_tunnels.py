@@ -200,7 +200,7 @@ def test_octets_of_a_fragment_that_came_first_count(build: Implementation) -> No
 
 
 def test_fragments_whose_others_do_not_come_are_counted(build: Implementation) -> None:
-    whole = fragmented(TRUTH.packets[:8], 32)
+    whole = fragmented(TRUTH.packets[:1], 8)
     late = make.Recorded(make.START_NS + 10**11, TRUTH.packets[0].octets)
     for packets in (whole[:1], [whole[0], late]):
         faults = [event for event in read(build, packets) if event[0] is Fault]
