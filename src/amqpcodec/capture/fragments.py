@@ -114,9 +114,9 @@ class Fragments:
         self._forget_late(time_ns)
         datagram = self._datagrams.get(fragment.key)
         if datagram is None:
-            datagram = self._datagrams[fragment.key] = Datagram(
-                _version(fragment.key), number, time_ns
-            )
+            datagram = Datagram(_version(fragment.key), number, time_ns)
+            self._datagrams[fragment.key] = datagram
+            self._kept += datagram.kept
         datagram.count += 1
         if datagram.foreign:
             return None
