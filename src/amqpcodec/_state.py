@@ -97,21 +97,21 @@ class Fields:
     Every method raises ValueError if the next value is of another kind or out of range.
     """
 
-    __slots__ = ("_left", "_values")
+    __slots__ = ("_at", "_values")
 
     def __init__(self, values: Any) -> None:
         if type(values) is not list:
             raise damaged("there is no list where one should be")
-        self._values = iter(values)
-        self._left = len(values)
+        self._values = values
+        self._at = 0
 
-    def is_more(self) -> bool:
-        """Return whether there is another value."""
-        return self._left > 0
+    def is_next(self, kind: type) -> bool:
+        """Return whether another value of a kind follows, which states of earlier versions lack."""
+        return self._at < len(self._values) and type(self._values[self._at]) is kind
 
     def _take(self, missing: Any) -> Any:
-        self._left -= 1
-        return next(self._values, missing)
+        self._at += 1
+        return self._values[self._at - 1] if self._at <= len(self._values) else missing
 
     def _next(self, *kinds: type) -> Any:
         value = self._take(self)

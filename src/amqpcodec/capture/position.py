@@ -115,7 +115,7 @@ class FilePosition:
             position._interfaces.append(Interface(*described, units, seconds))
             fields.end()
         position.segments.restore(state.items())
-        if state.is_more():
+        if state.is_next(list):
             position.segments.restore_kept(state.fields())
         state.end()
         return position

@@ -91,7 +91,9 @@ cdef inline Verdict judge(
         return SLOW
     if ahead == 0:
         return OCTETS if headers.recorded == headers.length else SLOW
-    return NOTHING if ahead + headers.length <= 0 else SLOW
+    if ahead + headers.length > 0 or own._next + ahead < 0:  # or before the first octet of a stream joined midway
+        return SLOW
+    return NOTHING
 
 
 cdef inline void acknowledge(Reassembler peer, uint32_t ack) noexcept nogil:

@@ -17,6 +17,7 @@ from ..options import AMQP_PORT, FLOW_TIMEOUT, OUT_OF_ORDER_BYTES, OUT_OF_ORDER_
 from .model import (
     CLIENT_TO_SERVER,
     SERVER_TO_CLIENT,
+    Aside,
     Close,
     Connection,
     Data,
@@ -39,6 +40,7 @@ _LARGEST_JUMP = 1 << 30
 _CLOSING_NS = 2_000_000_000  # how long late segments of a closed connection are awaited
 _NO_TIME = -(1 << 62)  # below every time
 _NEVER = 1 << 62
+_LATE = "octets before the first of the recording, which came too late"
 _MOST_ALIKE = 64  # connections of the same ends in different tunnels that may wait for their first answer
 
 _Key = tuple[Endpoint, Endpoint]
@@ -107,7 +109,7 @@ class Flow:
                 packet, time_ns = self.packet, self._last_time()
             if chunk.octets is None:
                 gap = chunk.position, chunk.length
-                events.append(Gap(self.connection, direction, *gap, packet, time_ns))
+                events.append(Gap(self.connection, direction, *gap, packet, time_ns, chunk.snapped))
             else:
                 octets = chunk.octets
                 events.append(Data(self.connection, direction, chunk.position, octets, packet, time_ns))
@@ -300,7 +302,7 @@ class StreamTracker:
             self._closing[flow] = fields.number(-_NEVER, _NEVER + _CLOSING_NS)
             fields.end()
         self._set_deadline()
-        for fields in state.items() if state.is_more() else ():
+        for fields in state.items() if state.is_next(list) else ():
             ways = _endpoint(fields, True), _endpoint(fields, True)
             self._other_tunnels[ways] = fields.text()
             fields.end()
@@ -316,7 +318,7 @@ class StreamTracker:
         number, packet, time_ns = state.number(0, self._count - 1), state.number(1), state.time()
         touched, one, other = state.number(0, self._fed), state.fields(), state.fields()
         seen = 3
-        if state.is_more():
+        if state.is_next(str):
             tunnel, seen = state.text(), state.number(0, 3)
             client, server = client._replace(tunnel=tunnel), server._replace(tunnel=tunnel)
         state.end()
@@ -327,6 +329,7 @@ class StreamTracker:
         flow.touched, flow.seen = touched, seen
         flow.directions[CLIENT_TO_SERVER].restore(one, client, server)
         flow.directions[SERVER_TO_CLIENT].restore(other, server, client)
+        connection.opened = any(each.opened for each in flow.directions)
         if key in self._flows:
             raise damaged("two connections have the same endpoints")
         self._flows[key] = flow
@@ -358,6 +361,7 @@ class StreamTracker:
                 flow = self._new_flow(key, segment)
                 own = flow.directions[flow.direction(segment.source)]
                 own.open(segment.seq)
+            flow.connection.opened = True
         return flow
 
     def _advance(self, flow: Flow, direction: int, segment: Segment, events: list[Event]) -> None:
@@ -366,11 +370,19 @@ class StreamTracker:
         if flags & ACK and not flags & RST and peer.fits(segment.ack):
             acknowledged = peer.acknowledge(segment.ack, segment.time_ns)
             flow.emit(1 - direction, acknowledged, events)
+        if length and flags & RST:  # which says why (RFC 9293, 3.5.2), and is no part of the stream
+            said = segment.data.decode("ascii", "backslashreplace")
+            message = f"the connection was reset, with the reason {said!r}"
+            events.append(_aside(flow, direction, own.position, len(segment.data), message, segment))
+            length = 0
         if length and not own.fits(segment.seq):
             self._far_away(flow, direction, segment, events)
             return
         if length:
             own.stray = None
+            offset, late = own.take_before(segment.seq, len(segment.data))
+            if late:
+                events.append(_aside(flow, direction, offset, late, _LATE, segment))
             flow.add(direction, segment, events)
         if flags & FIN and own.fits(segment.seq):
             own.finish_at(segment.seq + length)
@@ -499,6 +511,13 @@ def _endpoint(state: Fields, in_tunnel: bool = False) -> Endpoint:
     if len(address) not in (4, 16):
         raise damaged("an address is not as long as it should be")
     return Endpoint(address, state.number(0, 0xFFFF), state.text() if in_tunnel else "")
+
+
+def _aside(
+    flow: Flow, direction: int, offset: int, length: int, message: str, segment: Segment
+) -> Aside:
+    """Octets of a segment that are no part of the stream."""
+    return Aside(flow.connection, direction, offset, length, message, segment.packet, segment.time_ns)
 
 
 def _seq(segment: Segment) -> int:
