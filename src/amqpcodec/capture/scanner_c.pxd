@@ -79,6 +79,7 @@ cdef class Scanner:
     cdef bint _little
     cdef long long _unit
     cdef long long _max_record_bytes
+    cdef Py_ssize_t _record_size  # octets before a packet of pcap
     cdef list _described
     cdef Interface *_interfaces
     cdef Py_ssize_t _interface_count

@@ -31,7 +31,6 @@ cdef enum:
     SYN = 0x02
     RST = 0x04
     ACK = 0x10
-    PCAP_HEAD = 16
     BLOCK_HEAD = 8
     ENHANCED_PACKET = 6
     ENHANCED_OVERHEAD = 32  # octets of an enhanced packet block beside its packet
@@ -241,6 +240,7 @@ cdef class Scanner:
         self._blocks = isinstance(self._reader, PcapngReader)
         if not self._blocks:
             self._unit = self._reader.unit
+            self._record_size = self._reader.record_size
             self._record.linktype = self._reader.linktype
         self._note_section()
 
@@ -361,20 +361,20 @@ cdef class Scanner:
         cdef Py_ssize_t there = self._ahead.end - self._ahead.at
         cdef long long captured
         cdef Record *record = &self._record
-        self._need = PCAP_HEAD
+        self._need = self._record_size
         if self._ahead.at + self._need > self._behind:
             return BEHIND
         if there < self._need:
             return MORE
         captured = number_at(head + 8, self._little)
-        if captured > self._max_record_bytes:
+        if captured > self._max_record_bytes or not captured:  # which may be no record
             return RECORD
         self._need += <Py_ssize_t>captured
         if self._ahead.at + self._need > self._behind:
             return BEHIND
         if there < self._need:
             return MORE
-        record.data = head + PCAP_HEAD
+        record.data = head + self._record_size
         record.captured = <Py_ssize_t>captured
         record.original = max(<long long>number_at(head + 12, self._little), captured)
         record.time_ns = number_at(head, self._little) * NS + number_at(head + 4, self._little) * self._unit
