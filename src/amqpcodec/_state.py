@@ -97,15 +97,24 @@ class Fields:
     Every method raises ValueError if the next value is of another kind or out of range.
     """
 
-    __slots__ = ("_values",)
+    __slots__ = ("_at", "_values")
 
     def __init__(self, values: Any) -> None:
         if type(values) is not list:
             raise damaged("there is no list where one should be")
-        self._values = iter(values)
+        self._values = values
+        self._at = 0
+
+    def is_next(self, kind: type) -> bool:
+        """Return whether another value of a kind follows, which states of earlier versions lack."""
+        return self._at < len(self._values) and type(self._values[self._at]) is kind
+
+    def _take(self, missing: Any) -> Any:
+        self._at += 1
+        return self._values[self._at - 1] if self._at <= len(self._values) else missing
 
     def _next(self, *kinds: type) -> Any:
-        value = next(self._values, self)
+        value = self._take(self)
         if type(value) not in kinds:
             raise damaged("a value is missing, or is of another kind")
         return value
@@ -119,7 +128,7 @@ class Fields:
 
     def later(self, low: int = -_FURTHEST, high: int = _FURTHEST) -> int:
         """An int from `low` to `high` that states of earlier versions lack: then 0."""
-        value = next(self._values, 0)
+        value = self._take(0)
         if type(value) is not int or not low <= value <= high:
             raise damaged("a value is of another kind, or out of range")
         return value
@@ -178,10 +187,10 @@ class Fields:
 
     def expect(self, value: Any, complaint: str) -> None:
         """This value and no other; else the error has this text."""
-        if next(self._values, self) != value:
+        if self._take(self) != value:
             raise ValueError(complaint)
 
     def end(self) -> None:
         """There is nothing more."""
-        if next(self._values, self) is not self:
+        if self._take(self) is not self:
             raise damaged("there are values too many")

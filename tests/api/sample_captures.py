@@ -62,6 +62,10 @@ def one_packet(packet: capture.Packet, tracker: capture.StreamTracker) -> list[s
                 shown.append(f"{assert_type(octets, bytes)!r}")
             case capture.Gap(length=length):
                 shown.append(f"{assert_type(length, int)} missing")
+            case capture.Aside(message=message):
+                shown.append(assert_type(message, str))
+            case capture.Close(connection=capture.Connection(proxied=proxied)) if proxied is not None:
+                shown.append(f"closed, of {assert_type(proxied, capture.Proxied).client}")
             case capture.Close():
                 shown.append("closed")
     return shown

@@ -34,7 +34,7 @@ from amqpcodec.capture import (
 )
 from amqpcodec.capture.envelopes import FrameReader
 from amqpcodec.capture.frames import LIMITS
-from amqpcodec.capture.network import tcp_segment
+from amqpcodec.capture.network import SegmentReader
 
 Both = tuple[Implementation, Implementation]
 
@@ -167,10 +167,10 @@ def test_an_interrupt_is_not_kept_back(both: Both, monkeypatch: pytest.MonkeyPat
     packets = make.conversations(7, count=1, bursts=2).packets
     packets[-1].octets = packets[-1].octets[:40]
 
-    def interrupted(packet: object) -> None:
+    def interrupted(reader: object, packet: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("amqpcodec.capture.network.tcp_segment", interrupted)
+    monkeypatch.setattr(SegmentReader, "segment", interrupted)
     source, tracker = ByteSource(io.BytesIO(make.pcap(packets))), both[0].capture("streams").StreamTracker()
     found = both[0].capture("events").read_events(source, tracker)
     with pytest.raises(KeyboardInterrupt):
@@ -200,15 +200,19 @@ def test_an_error_of_the_file_comes_behind_the_events_before_it(impl: Implementa
 def fast_path(impl: Implementation, octets: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Data]:
     """The data of packets that did not take the slow path."""
     slow = set()
+    segment = SegmentReader.segment
 
-    def noted(packet: Packet) -> Segment | None:
+    def noted(reader: SegmentReader, packet: Packet) -> Segment | None:
         slow.add(packet.number)
-        return tcp_segment(packet)
+        return segment(reader, packet)
 
-    monkeypatch.setattr("amqpcodec.capture.network.tcp_segment", noted)
-    found = impl.capture("events").read_events(
-        ByteSource(io.BytesIO(octets)), impl.capture("streams").StreamTracker()
+    monkeypatch.setattr(SegmentReader, "segment", noted)
+    found = list(
+        impl.capture("events").read_events(
+            ByteSource(io.BytesIO(octets)), impl.capture("streams").StreamTracker()
+        )
     )
+    monkeypatch.undo()
     return [event for event in found if isinstance(event, Data) and event.packet not in slow]
 
 

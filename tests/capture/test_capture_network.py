@@ -150,15 +150,15 @@ def test_a_snapped_packet_knows_how_much_is_missing() -> None:
     [
         (
             make.ethernet(make.ipv4("1.1.1.1", "2.2.2.2", SEGMENT, fragment=0x2000)),
-            "fragmented IPv4 datagram",
+            "fragments of IPv4 datagrams that are not whole",
         ),
         (
             make.ethernet(make.ipv4("1.1.1.1", "2.2.2.2", SEGMENT, fragment=0x0010)),
-            "fragmented IPv4 datagram",
+            "fragments of IPv4 datagrams that are not whole",
         ),
         (
             make.ethernet(make.ipv6("::1", "::2", SEGMENT, extensions=b"\x06\0\0\x01\0\0\0\x05", first=44)),
-            "fragmented IPv6 datagram",
+            "fragments of IPv6 datagrams that are not whole",
         ),
         (make.ethernet(V4)[:30], "IPv4 header cut off"),
         (make.ethernet(b"\x60" + V4[1:39]), "IPv6 header cut off"),

@@ -156,6 +156,8 @@ _CONNECTIONS = (
     Column("closed_by", "string", label="side that sent the first connection.close"),
     Column("close_code", "int32", label="its reply code"),
     Column("close_text", "string", label="its reply text"),
+    Column("proxied_client", "string", label="the client that a proxy has passed on, by the PROXY protocol"),
+    Column("proxied_server", "string", label="the end that this client had connected to"),
 )
 _ERRORS = (
     Column("kind", "string", label="gap, lost, error or file"),

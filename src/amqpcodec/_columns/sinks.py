@@ -331,6 +331,9 @@ class ConnectionSink(Sink):
         del self._summaries[connection]
         if summary.exists:
             lead = {"file": self.make.files.locate(event.packet)[0], **self.make.origin(connection)}
+            if connection.proxied is not None:
+                client, server = map(str, connection.proxied)
+                lead.update(proxied_client=client, proxied_server=server)
             self._add(Row({**lead, "dialect": connection.dialect, **summary.row()}, 0))
 
     def snapshot(self, note: Note) -> list[Any]:

@@ -29,6 +29,7 @@ from .model import (
     CLIENT_TO_SERVER,
     DIRECTION_NAMES,
     SERVER_TO_CLIENT,
+    Aside,
     CapturedFrame,
     CaptureError,
     Close,
@@ -41,6 +42,7 @@ from .model import (
     Item,
     LocatedSegment,
     Packet,
+    Proxied,
     Segment,
 )
 from .network import read_segments, tcp_segment
@@ -58,6 +60,7 @@ __all__ = [
     "DIRECTION_NAMES",
     "MAX_RECORD",
     "SERVER_TO_CLIENT",
+    "Aside",
     "ByteSource",
     "CaptureError",
     "CapturedFrame",
@@ -71,6 +74,7 @@ __all__ = [
     "Item",
     "LocatedSegment",
     "Packet",
+    "Proxied",
     "Segment",
     "StreamTracker",
     "raw_events",

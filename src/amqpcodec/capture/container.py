@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .model import CaptureError, Fault, Packet
-from .pcap import MAGICS, PcapReader
+from .pcap import LARGEST_RECORD, MAGICS, PcapReader
 from .pcapng import SECTION_HEADER, PcapngReader
 from .source import ByteSource, Octets
 
 Reader = PcapReader | PcapngReader
-MAX_RECORD = 64 * 1024 * 1024  # far above any link layer's packet, far below what a damaged length can say
+MAX_RECORD = LARGEST_RECORD
+# What other files begin with, what they are, and how they are read.
+_OTHERS = (
+    (b"BZh", "compressed with bzip2: bzip2 -dc FILE | amqpcodec decode -"),
+    (b"\xfd7zXZ\0", "compressed with xz: xz -dc FILE | amqpcodec decode -"),
+    (b"\x04\x22\x4d\x18", "compressed with lz4: lz4 -dc FILE | amqpcodec decode -"),
+    (b"PK\3\4", "a zip archive: unzip -p FILE | amqpcodec decode -"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive: 7z x -so FILE | amqpcodec decode -"),
+)
 _FIRST_PACKETS = 16  # faults that may come before the first packet with a time
 
 
@@ -118,6 +126,10 @@ def _complaint(source: ByteSource, magic: bytes) -> str:
     if not magic:
         form = source.compression
         return f"the {form} file holds nothing" if form else "the file is empty"
+    head = source.peek(6)
+    for begin, what in _OTHERS:
+        if head.startswith(begin):
+            return f"the file is {what}"
     what = f"neither pcap nor pcapng: it begins with {magic.hex(' ')}"
     if magic in (b"AMQP", b"\x01\x00\x00\x00"):
         return what + "; a stream of AMQP octets is read with --input stream (read_raw_frames)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -24,6 +25,17 @@ TLS = (
     "capture first (docs/capture.md, TLS)"
 )
 _AMQP_1_0 = (b"\0\1\0\0", b"\2\1\0\0", b"\3\1\0\0")  # plain, over TLS, over SASL
+_MQTT = "it looks like MQTT"
+# What others begin with, by a pattern; the first that fits counts.
+_OTHERS = (
+    (rb"[\x14-\x17]\x03[\x00-\x04]", TLS),
+    (rb"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH|TRACE) |HTTP/|PRI \* |CONNECT [^\n]", "it looks like HTTP"),
+    (rb"\x10(?:[\x80-\xff]{1,3})?[\x00-\x7f]\x00(?:\x04MQTT|\x06MQIsdp)", _MQTT),
+    (rb"\x20(?:\x02[\x00\x01][\x00-\x05]|[\x03-\x7f][\x00\x01][\x00\x80-\xa2])", _MQTT),  # the broker's answer
+    (rb"(?:CONNECT|STOMP|CONNECTED|ERROR)\r?\n", "it looks like STOMP"),
+    # The first command and its answer, behind their length.
+    (rb"\x00[\x00-\x10]..[\x00\x80]\x11\x00\x01", "it looks like RabbitMQ's stream protocol, of port 5552"),
+)
 
 
 def module(dialect: str | ModuleType) -> Any:
@@ -123,14 +135,15 @@ def frame_test(dialect: Any, alternate: Any, frame_max: int) -> FrameTest:
     return FrameTest(methods, dialect.PROPERTIES, dialect.DIALECT.frame_types, frame_max)
 
 
+def is_foreign_header(octets: bytes) -> bool:
+    """Return whether a protocol header asks for, or offers, AMQP 1.0, which has other frames."""
+    return octets[:4] == HEADER_PREFIX and octets[4:8] in _AMQP_1_0
+
+
 def foreign(octets: bytes) -> str:
     """Guess the protocol of a stream without a single frame, as the end of a sentence; "" if unknown."""
-    if octets[:2] == b"\x16\x03":
-        return TLS
-    if octets[:4] == HEADER_PREFIX and octets[4:8] in _AMQP_1_0:
+    if is_foreign_header(octets):
         return "it is AMQP 1.0, another protocol"
     if octets[:4] == HEADER_PREFIX:
         return f"it asks for AMQP version {'.'.join(map(str, octets[4:8]))}, which is not known here"
-    if octets[:4] in (b"GET ", b"POST", b"PUT ", b"HEAD", b"HTTP"):
-        return "it looks like HTTP"
-    return ""
+    return next((what for pattern, what in _OTHERS if re.match(pattern, octets, re.DOTALL)), "")

@@ -11,13 +11,17 @@ from amqpcodec._kernel.wire import METHOD, OVERHEAD, PROTOCOL_HEADER
 from amqpcodec._state import Fields, Note, damaged
 
 from . import dialects
-from .model import CLIENT_TO_SERVER, CapturedFrame, Close, Connection, Fault, FaultKind, Gap, Item
+from .model import CLIENT_TO_SERVER, Aside, CapturedFrame, Close, Connection, Fault, FaultKind, Gap, Item
+from .proxied import MOST_OCTETS, ProxyHeader, proxy_header
 from .resync import RUN_OCTETS, Verdict
 
 if TYPE_CHECKING:
     from .direction_state_py import DirectionState, Mark
     from .frames import ConnectionDecoder
 
+NO_FRAME = "no protocol header and no frame in it"
+SNAPPED = "cut off by the snap length: record with -s 0"
+_MIDWAY = "the recording begins inside a frame"
 _KEPT_HEAD = 16  # first octets of a direction, to tell what it is if it is not AMQP
 _MAX_UNREPORTED = 1000
 _LOSSES = 16  # of track, one soon after the other, before a run of frames is asked for
@@ -38,7 +42,7 @@ class DirectionDecoder:
 
     __slots__ = (
         "_consider_from", "_direction", "_expected", "_followed_from", "_losses", "_lost_from", "_owner",
-        "_reason", "_unreported", "head", "state",
+        "_reason", "_unreported", "begin", "head", "snapped", "state",
     )  # fmt: skip
 
     def __init__(self, owner: ConnectionDecoder, direction: int, state: DirectionState) -> None:
@@ -48,7 +52,7 @@ class DirectionDecoder:
         # Of a search: where it began and why, the first place to consider, and where a frame begins if the
         # last head seen was right.
         self._lost_from = 0
-        self._reason = "the recording begins inside a frame"
+        self._reason = _MIDWAY
         self._consider_from = 0
         self._expected: int | None = 0
         # Where following began after the last search, and how often track was lost soon after that, in a row.
@@ -57,11 +61,14 @@ class DirectionDecoder:
         # Until it is known whether the connection is AMQP at all; None for no faults, as almost always.
         self._unreported: list[Fault] | None = None
         self.head = b""
+        self.begin = 0  # where AMQP begins: behind what a proxy says
+        self.snapped = 0  # octets that the snap length has cut off, while the connection may not be AMQP
 
     def take(self, octets: bytes, packet: int | None, time_ns: int | None) -> None:
         """Take the octets that come next."""
-        if not self._owner.recognised and len(self.head) < _KEPT_HEAD:
-            self.head += octets[: _KEPT_HEAD - len(self.head)]
+        kept = len(self.head)
+        if kept < _KEPT_HEAD and not self.state.following and kept == self.state.end - self.begin:
+            self.head += octets[: _KEPT_HEAD - kept]
         self.state.append(octets, packet, time_ns)
 
     def advance(self, final: bool = False) -> Iterator[Item]:
@@ -85,13 +92,14 @@ class DirectionDecoder:
             place = self._trusted_place(final)
             if place is None:
                 return
-            if place == 0 and bytes(self.state.octets[:4]) == dialects.HEADER_PREFIX:
+            if place == self.begin and bytes(self.state.octets[:4]) == dialects.HEADER_PREFIX:
                 yield self._opened()  # of a version nobody knows; there may be frames all the same
             else:
                 self._followed_from = place
                 self.follow(place)
                 yield from self._report_waiting()
-                yield from self._report("lost", self._reason, self._lost_from, place - self._lost_from)
+                yield from self._report("lost", self._why_lost(), self._lost_from, place - self._lost_from)
+                self.head = b""  # it was kept to tell what else it might be
 
     def next(self) -> Item | None:
         """Take the next frame, if frames are followed and it is whole; a fault where there is none."""
@@ -139,11 +147,18 @@ class DirectionDecoder:
         """Octets are missing: end what is before them, and search behind them."""
         yield from self._break_off("a gap cuts this frame")
         self.state.packet, self.state.time_ns = event.packet, event.time_ns
-        message = f"{event.length} octets are missing from the recording"
+        if event.snapped and not self._owner.recognised:
+            self.snapped += event.length
+        message = f"{event.length} octets are {SNAPPED if event.snapped else 'missing from the recording'}"
         yield from self._report("gap", message, event.offset, event.length)
         end = event.offset + event.length
         expected = self._expected if self._expected is not None and self._expected >= end else None
         self._search_behind(end, "the rest of a frame cut by a gap", expected)
+
+    def aside(self, event: Aside) -> Iterator[Item]:
+        """Octets that are no part of the stream."""
+        where = event.packet, event.time_ns, event.offset, event.length
+        yield from self._pass(Fault("lost", event.message, self._owner.connection, self._direction, *where))
 
     def close(self, event: Close) -> Iterator[Item]:
         """Nothing more will come."""
@@ -168,10 +183,10 @@ class DirectionDecoder:
             [fault.kind, fault.message, note(fault.packet), fault.time_ns, fault.offset, fault.length]
             for fault in self._unreported or ()
         ]
-        head = b"" if self._owner.recognised else self.head
         octets = [bytes(state.octets), marks, note(state.packet), state.time_ns]
-        losses = [self._losses, self._followed_from] if self._losses else []
-        return [following, at_start, *octets, *search, unreported, head, *losses]
+        more = [self.begin, self.snapped] if self.begin or self.snapped else []
+        losses = [self._losses, self._followed_from] if self._losses or more else []
+        return [following, at_start, *octets, *search, unreported, self.head, *losses, *more]
 
     def restore(self, fields: Fields, end: int) -> None:
         """Go on from a snapshot, `end` octets behind the first one of the direction."""
@@ -192,6 +207,7 @@ class DirectionDecoder:
         self._unreported = unreported or None
         self.head = fields.octets()
         self._losses, self._followed_from = fields.later(0, _LOSSES + 1), fields.later(0, end)
+        self.begin, self.snapped = fields.later(0, end), fields.later(0, end)
         fields.end()
         if not end and (following or self._expected != 0 or self._unreported or self.head):
             raise damaged("there is something before the first octet")
@@ -221,16 +237,20 @@ class DirectionDecoder:
     def _opened(self) -> CapturedFrame:
         """Take the protocol header; made a frame here, since a decoder refuses versions it does not speak."""
         owner, size = self._owner, dialects.HEADER_SIZE
-        octets = bytes(self.state.octets[:size])
-        packet, time_ns = self.state.brought_by(size)
-        if self._direction != CLIENT_TO_SERVER or owner.note_header(octets):
-            self.follow(size)
-        else:
+        octets, begin = bytes(self.state.octets[:size]), self.begin
+        packet, time_ns = self.state.brought_by(begin + size)
+        foreign = dialects.is_foreign_header(octets)
+        if self._direction == CLIENT_TO_SERVER and not foreign:
+            foreign = not owner.note_header(octets)
+        self.head = b""
+        if foreign:
             owner.recognised = True
-            self._search_behind(size, dialects.foreign(octets), size)
+            self._search_behind(begin + size, dialects.foreign(octets), begin + size)
+        else:
+            self.follow(begin + size)
         frame = Frame(PROTOCOL_HEADER, 0, ProtocolHeader(octets))
         return CapturedFrame(
-            owner.connection, self._direction, packet, time_ns, 0, size, octets, frame, owner.dialect
+            owner.connection, self._direction, packet, time_ns, begin, size, octets, frame, owner.dialect
         )
 
     def _search_behind(self, offset: int, reason: str, expected: int | None) -> None:
@@ -261,10 +281,17 @@ class DirectionDecoder:
         buffer, start, end = self.state.octets, self.state.start, self.state.end
         if start == end:
             return None
-        if start == self._expected == 0:
+        if start == 0 and self._direction == CLIENT_TO_SERVER:
+            proxy = self._proxy_header()
+            if proxy is not None and not final:
+                return None
+            buffer, start = self.state.octets, self.state.start
+            if start == end:
+                return None
+        if start == self._expected == self.begin:
             header = self._protocol_header(final)
             if header is not Verdict.NO:
-                return 0 if header is Verdict.YES else None
+                return start if header is Verdict.YES else None
         test = self._owner.frame_test()
         if self._expected is not None:
             verdict = Verdict.MORE
@@ -281,6 +308,26 @@ class DirectionDecoder:
             return start + index
         self.state.pass_to(start + index)
         return None
+
+    def _proxy_header(self) -> ProxyHeader | None:
+        """Pass over what a proxy says before the first octet; returns its beginning if it is not whole."""
+        found = proxy_header(bytes(self.state.octets[:MOST_OCTETS]))
+        if found is None or not found.size:
+            return found
+        self.begin = self._lost_from = self._consider_from = self._expected = found.size
+        self._owner.connection.proxied = found.ends
+        self.state.pass_to(found.size)
+        self.head = bytes(self.state.octets[:_KEPT_HEAD])
+        return None
+
+    def _why_lost(self) -> str:
+        """Return why octets were lost that a search has passed over."""
+        if self._lost_from != self.begin or self._reason != _MIDWAY:
+            return self._reason
+        guess = dialects.foreign(self.head)
+        if guess:
+            return f"not AMQP: {guess}"
+        return NO_FRAME if self._owner.connection.opened else self._reason
 
     def _protocol_header(self, final: bool) -> Verdict:
         """Return whether the stream is that of an AMQP connection seen from its very beginning."""
@@ -306,7 +353,7 @@ class DirectionDecoder:
             self._search_inside(None)
             yield from self.advance(final=True)
         if not state.following and state.end > self._lost_from:
-            yield from self._report("lost", self._reason, self._lost_from, state.end - self._lost_from)
+            yield from self._report("lost", self._why_lost(), self._lost_from, state.end - self._lost_from)
             self._lost_from = state.end
 
     def _end_of_frame(self) -> int | None:
@@ -332,6 +379,9 @@ class DirectionDecoder:
             offset,
             length,
         )
+        yield from self._pass(fault)
+
+    def _pass(self, fault: Fault) -> Iterator[Fault]:
         if self._owner.recognised:
             yield from self._report_waiting()
             yield fault
@@ -360,6 +410,6 @@ def _fault(state: Fields, connection: Connection, direction: int) -> Fault:
     """A fault in a state; before any frame was found there are only two kinds of them."""
     kind: FaultKind = "gap" if state.text() == "gap" else "lost"
     message, packet, time_ns = state.text(), state.packet(), state.time()
-    offset, length = state.number(0), state.number(1)
+    offset, length = state.number(), state.number(1)
     state.end()
     return Fault(kind, message, connection, direction, packet, time_ns, offset, length)

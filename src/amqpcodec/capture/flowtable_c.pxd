@@ -10,6 +10,8 @@ cdef struct Entry:
     unsigned char addresses[32]
     uint32_t address_size
     uint32_t ports
+    int depth
+    unsigned long long *numbers  # of the tunnels, owned; NULL where there are none
     int direction
     PyObject *flow  # owned; NULL where the entry is free
     PyObject *own  # these belong to the flow
@@ -25,6 +27,7 @@ cdef class FlowTable:
     cdef Entry *find(self, const Headers *headers) noexcept nogil
     cdef Entry *put(self, const Headers *headers, Flow flow, int direction) except NULL
     cdef Entry *_slot(self, uint64_t hash) noexcept
+    cdef int _set_tunnels(self, Entry *entry, const Headers *headers) except -1
     cdef int _release(self, Entry *entry) except -1
     cdef int _resize(self) except -1
     cdef int _keep(self, Entry *former) except -1

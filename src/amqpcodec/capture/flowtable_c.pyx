@@ -1,4 +1,4 @@
-"""Which flow a segment belongs to, by its addresses and ports as they stand in the packet.
+"""Which flow a segment belongs to, by its tunnels, addresses and ports as they stand in the packet.
 
 A cache of the tracker's decisions, for the fast path. The tracker looks up a flow that is not in it, or that it
 has replaced since.
@@ -6,7 +6,7 @@ has replaced since.
 
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
 from .headers cimport Headers
@@ -27,6 +27,9 @@ cdef inline uint64_t hash_of(const Headers *headers) noexcept nogil:
         memcpy(&word, headers.addresses + at, 8)
         mixed = (mixed ^ word) * <uint64_t>0x9E3779B97F4A7C15
         mixed ^= mixed >> 29
+    for at in range(headers.depth):
+        mixed = (mixed ^ headers.numbers[at]) * <uint64_t>0x9E3779B97F4A7C15
+        mixed ^= mixed >> 29
     return mixed
 
 
@@ -45,6 +48,7 @@ cdef class FlowTable:
         if self._entries != NULL:
             for index in range(self._mask + 1):
                 Py_XDECREF(self._entries[index].flow)
+                free(self._entries[index].numbers)
             free(self._entries)
 
     cdef Entry *find(self, const Headers *headers) noexcept nogil:
@@ -61,6 +65,11 @@ cdef class FlowTable:
                 and entry.address_size == headers.address_size
                 and memcmp(&entry.ports, headers.ports, 4) == 0
                 and memcmp(entry.addresses, headers.addresses, <size_t>(2 * headers.address_size)) == 0
+                and entry.depth == headers.depth
+                and (
+                    not headers.depth
+                    or memcmp(entry.numbers, headers.numbers, <size_t>headers.depth * sizeof(uint64_t)) == 0
+                )
             ):
                 return entry if is_current(<Flow>entry.flow) else NULL
         return NULL
@@ -73,6 +82,7 @@ cdef class FlowTable:
             self._resize()
         entry = self._slot(hash)
         self._release(entry)
+        self._set_tunnels(entry, headers)
         entry.hash = hash
         entry.address_size = <uint32_t>headers.address_size
         memcpy(entry.addresses, headers.addresses, <size_t>(2 * headers.address_size))
@@ -95,9 +105,21 @@ cdef class FlowTable:
                 return entry
         return self._entries + (hash & self._mask)
 
+    cdef int _set_tunnels(self, Entry *entry, const Headers *headers) except -1:
+        cdef size_t size = <size_t>headers.depth * sizeof(uint64_t)
+        if size:
+            entry.numbers = <unsigned long long *>malloc(size)
+            if entry.numbers == NULL:
+                raise MemoryError
+            memcpy(entry.numbers, headers.numbers, size)
+        entry.depth = headers.depth
+        return 0
+
     cdef int _release(self, Entry *entry) except -1:
         cdef PyObject *flow = entry.flow
         entry.flow = NULL
+        free(entry.numbers)
+        entry.numbers = NULL
         entry.consumer_state = NULL
         if flow != NULL:
             self._count -= 1
@@ -135,6 +157,7 @@ cdef class FlowTable:
             entry[0] = former[0]
             self._count += 1
         else:
+            free(former.numbers)
             Py_XDECREF(former.flow)
         return 0
 

@@ -9,13 +9,27 @@ from typing import TYPE_CHECKING, Any, Unpack
 from amqpcodec import DecodeError, Limits, _backend
 from amqpcodec._kernel.wire import FRAME_SLACK
 from amqpcodec._options import takes
-from amqpcodec._state import Fields, Note
+from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.options import FRAME_MAX, DecodingOptions
 
 from . import dialects
-from .direction import DirectionDecoder
+from .direction import NO_FRAME, SNAPPED, DirectionDecoder
 from .envelopes import FrameReader, method_ids
-from .model import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Close, Connection, Data, Event, Fault, Gap, Item
+from .model import (
+    CLIENT_TO_SERVER,
+    SERVER_TO_CLIENT,
+    Aside,
+    Close,
+    Connection,
+    Data,
+    Endpoint,
+    Event,
+    Fault,
+    FaultKind,
+    Gap,
+    Item,
+    Proxied,
+)
 from .resync import FrameTest
 
 if TYPE_CHECKING:
@@ -140,6 +154,8 @@ class ConnectionDecoder:
                 yield from direction.advance()
         elif isinstance(event, Gap):
             yield from direction.gap(event)
+        elif isinstance(event, Aside):
+            yield from direction.aside(event)
         else:
             yield from direction.close(event)
             self._open -= 1
@@ -151,7 +167,8 @@ class ConnectionDecoder:
         spoken = " ".join(filter(None, self._spoken))
         known = [spoken, self.connection.dialect, self.header_seen, self.recognised]
         directions = (each.snapshot(note) for each in self.directions)
-        return [*known, self._trusted_size, self._open, *directions]
+        proxied = [end[:2] for end in self.connection.proxied or ()]
+        return [*known, self._trusted_size, self._open, *directions, *proxied]
 
     def restore(self, state: Fields, positions: Iterable[int]) -> None:
         """Go on from a state.
@@ -176,6 +193,9 @@ class ConnectionDecoder:
         for direction, position in zip(self.directions, positions, strict=True):
             direction.restore(state.fields(), position)
         self.connection.dialect = dialect
+        if state.is_next(list):
+            client, server = (_stored_end(state.fields()) for _ in range(2))
+            self.connection.proxied = Proxied(client, server)
         state.end()
 
     def frame_test(self) -> FrameTest:
@@ -186,8 +206,6 @@ class ConnectionDecoder:
         """The connection is AMQP: its frames are being followed, here or elsewhere."""
         self.recognised = True
         self.connection.dialect = self.dialect
-        for direction in self.directions:
-            direction.head = b""  # it was kept to tell what else it might be
 
     def lose_track(self) -> None:
         """A head that follows a frame need not be one any more."""
@@ -235,13 +253,26 @@ class ConnectionDecoder:
 
     def _conclude(self, event: Close) -> Iterator[Fault]:
         """Both directions ended: report that there was never a frame, if so."""
-        total = sum(direction.state.end for direction in self.directions)
+        total = sum(direction.state.end - direction.begin for direction in self.directions)
         if self.recognised or not total or not self.reading.report_foreign:
             return
-        guesses = (dialects.foreign(direction.head) for direction in self.directions)
-        guess = next(filter(None, guesses), "no protocol header and no frame in it")
-        message = f"not an AMQP connection that can be decoded: {guess}"
-        yield Fault("lost", message, self.connection, None, event.packet, event.time_ns, 0, total)
+        guess = next(filter(None, (dialects.foreign(direction.head) for direction in self.directions)), "")
+        snapped = 0 if guess else sum(direction.snapped for direction in self.directions)
+        if snapped:
+            kind: FaultKind = "gap"
+            message, total = f"{snapped} octets are {SNAPPED}; no frame can be found in the others", snapped
+        else:
+            kind = "lost"
+            message = f"not an AMQP connection that can be decoded: {guess or NO_FRAME}"
+        yield Fault(kind, message, self.connection, None, event.packet, event.time_ns, 0, total)
+
+
+def _stored_end(state: Fields) -> Endpoint:
+    end = Endpoint(state.octets(), state.number(0, 0xFFFF))
+    if len(end.address) not in (4, 16):
+        raise damaged("an address is not as long as it should be")
+    state.end()
+    return end
 
 
 @takes(DecodingOptions)

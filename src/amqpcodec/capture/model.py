@@ -4,8 +4,8 @@ Every layer adds to the one below:
 
     container  file octets          -> Packet | Fault
     network    Packet               -> Segment
-    streams    Segment              -> Data | Gap | Close, per direction of a Connection; LocatedSegment
-    frames     Data | Gap | Close   -> CapturedFrame | Fault
+    streams    Segment              -> Data | Gap | Aside | Close, per direction of a Connection; LocatedSegment
+    frames     these                -> CapturedFrame | Fault
 """
 
 from __future__ import annotations
@@ -63,10 +63,18 @@ class Packet(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """One end of a TCP connection: packed address of 4 or 16 octets, and port."""
+    """One end of a TCP connection.
+
+    Attributes:
+        address: packed, 4 or 16 octets.
+        port: its port.
+        tunnel: kinds and numbers of the tunnels that the recorder saw it in, the outermost first, such as
+            ``"mpls 16, vxlan 42"``. Ends with equal addresses in different tunnels are different ends.
+    """
 
     address: bytes
     port: int
+    tunnel: str = ""
 
     def __str__(self) -> str:
         if len(self.address) == 4:
@@ -100,6 +108,13 @@ class Segment(NamedTuple):
     length: int
 
 
+class Proxied(NamedTuple):
+    """The ends of a connection that a proxy has passed on, as it says before the first octet."""
+
+    client: Endpoint
+    server: Endpoint
+
+
 @dataclass(slots=True, eq=False)
 class Connection:
     """One TCP connection: a pair of endpoints between one opening and the next.
@@ -110,12 +125,16 @@ class Connection:
         client: the end that opened it, or whose peer has the port asked for.
         server: the other end.
         dialect: name of the dialect it is decoded as, once that is known.
+        opened: whether its opening was recorded, a SYN of either side.
+        proxied: the real ends, if a proxy has named them by the PROXY protocol.
     """
 
     number: int
     client: Endpoint | None
     server: Endpoint | None
     dialect: str | None = field(default=None)
+    opened: bool = field(default=False)
+    proxied: Proxied | None = field(default=None)
 
 
 class Data(NamedTuple):
@@ -133,7 +152,10 @@ class Data(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Octets of one direction that the capture does not have; packet and time are those of what follows."""
+    """Octets of one direction that the capture does not have; packet and time are those of what follows.
+
+    `snapped` is whether the recorder cut them off, by its snap length; packet and time are then of their own.
+    """
 
     connection: Connection
     direction: int
@@ -141,6 +163,7 @@ class Gap(NamedTuple):
     length: int
     packet: int | None
     time_ns: int | None
+    snapped: bool = False
 
 
 class Close(NamedTuple):
@@ -153,7 +176,22 @@ class Close(NamedTuple):
     time_ns: int | None
 
 
-Event = Data | Gap | Close
+class Aside(NamedTuple):
+    """Recorded octets that are no part of the stream: `message` says what they are.
+
+    `offset` is negative for those before the first octet of the stream, which came too late.
+    """
+
+    connection: Connection
+    direction: int
+    offset: int
+    length: int
+    message: str
+    packet: int | None
+    time_ns: int | None
+
+
+Event = Data | Gap | Close | Aside
 
 
 class LocatedSegment(NamedTuple):

@@ -13,8 +13,16 @@ MAGICS = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
     b"\xa1\xb2\x3c\x4d": (">", 1),
     b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\xcd\x34": (">", 1000),
+    b"\x34\xcd\xb2\xa1": ("<", 1000),
 }
-HEADER_SIZE, RECORD_SIZE = 24, 16
+# Of a patched libpcap of old: what is before a packet goes on with its interface and protocol.
+_PATCHED = (b"\xa1\xb2\xcd\x34", b"\x34\xcd\xb2\xa1")
+HEADER_SIZE, RECORD_SIZE, _PATCHED_SIZE = 24, 16, 24
+_VERSIONS = (b"\0\2\0\4", b"\2\0\4\0")  # of all pcap files, in either byte order
+_SECTION, _SECTION_ORDERS = b"\x0a\x0d\x0d\x0a", (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a")
+ANOTHER = "another capture begins here, as where cat has put files together; mergecap joins captures"
+LARGEST_RECORD = 64 * 1024 * 1024  # far above any link layer's packet, far below what a damaged length can say
 _LINKTYPE_MASK = 0xFFFF  # the bits above say, among others, whether packets end in a check sequence
 NS = 1_000_000_000
 
@@ -31,6 +39,7 @@ class PcapReader:
         order: byte order of the file, ``"<"`` or ``">"``.
         unit: nanoseconds of one unit of a fraction of a second.
         record: layout of what is before a packet: seconds, fraction, octets captured, octets that there were.
+        record_size: octets before a packet, of which those are the first.
         linktype: LINKTYPE number of every packet.
         number: packets read so far.
         ended: whether there is nothing more to read.
@@ -49,6 +58,7 @@ class PcapReader:
         self.order, self.unit = MAGICS[header[:4]]
         self.linktype = struct.unpack_from(self.order + "I", header, 20)[0] & _LINKTYPE_MASK
         self.record = struct.Struct(self.order + "IIII")
+        self.record_size = _PATCHED_SIZE if header[:4] in _PATCHED else RECORD_SIZE
         self.number = 0
         self.ended = False
         self.end: int | None = None
@@ -64,12 +74,14 @@ class PcapReader:
         if self.ended or not self._is_wanted():
             return None
         start = self._source.offset
-        head = self._source.read(RECORD_SIZE)
-        if len(head) == RECORD_SIZE:
-            seconds, fraction, captured, original = self.record.unpack(head)
+        head = self._source.read(self.record_size)
+        if len(head) == self.record_size:
+            seconds, fraction, captured, original = self.record.unpack_from(head)
+            if is_another(head):
+                raise CaptureError(ANOTHER, start)
             if captured > self.max_record_bytes:
                 message = f"record of {captured} octets, more than the limit of {self.max_record_bytes}"
-                raise CaptureError(message, start)
+                raise CaptureError(message + why_large(captured), start)
             data = self._source.read(captured)
             if len(data) == captured:
                 self.number += 1
@@ -86,9 +98,21 @@ class PcapReader:
         """Return whether the next record ends by `end`. A length that cannot be is wanted: it is a fault."""
         if self.end is None:
             return True
-        room = self.end - self._source.offset - RECORD_SIZE
+        room = self.end - self._source.offset - self.record_size
         if room < 0:
             return False
-        head = self._source.peek(RECORD_SIZE)
-        captured = self.record.unpack(head)[2] if len(head) == RECORD_SIZE else 0
+        head = self._source.peek(self.record_size)
+        captured = self.record.unpack_from(head)[2] if len(head) == self.record_size else 0
         return captured > self.max_record_bytes or bool(captured <= room)
+
+
+def is_another(head: bytes) -> bool:
+    """Return whether the header of a capture begins where a record or block should."""
+    if head[:4] == _SECTION:
+        return head[8:12] in _SECTION_ORDERS
+    return head[:4] in MAGICS and head[4:8] in _VERSIONS
+
+
+def why_large(size: int) -> str:
+    """Return why a record has a length that none has, as the end of a sentence."""
+    return ": the file is damaged here" if size > LARGEST_RECORD else ""

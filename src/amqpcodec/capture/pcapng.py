@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 
 from .model import CaptureError, Fault, Packet
+from .pcap import ANOTHER, is_another, why_large
 from .source import Octets
 
 SECTION_HEADER = b"\x0a\x0d\x0d\x0a"
@@ -125,10 +126,13 @@ class PcapngReader:
     def _body(self, head: bytes, start: int) -> tuple[bytes | None, str]:
         """The octets between a block's two lengths, and what is wrong; None when nothing can follow."""
         total = struct.unpack_from(self.order + "I", head, 4)[0]
+        if is_another(head):
+            raise CaptureError(ANOTHER, start)
         if total < 12 or total % 4:
             raise CaptureError(f"pcapng block of {total} octets, which no block can have", start)
         if total > self.max_record_bytes + BLOCK_OVERHEAD:
-            raise CaptureError(f"pcapng block of {total} octets, more than the limit", start)
+            message = f"pcapng block of {total} octets, more than the limit"
+            raise CaptureError(message + why_large(total), start)
         body = self._source.read(total - 12)
         tail = self._source.read(4)
         if len(tail) < 4:

@@ -95,7 +95,8 @@ class FilePosition:
             for each in self._interfaces
         ]
         fields = [self.head, self.offset, self.number, self.last_read, self.ended, self._order, interfaces]
-        return [*fields, self.segments.state()]
+        kept = self.segments.kept()
+        return [*fields, self.segments.state(), *([kept] if kept else ())]
 
     @classmethod
     def restored(cls, state: Fields) -> FilePosition:
@@ -114,6 +115,8 @@ class FilePosition:
             position._interfaces.append(Interface(*described, units, seconds))
             fields.end()
         position.segments.restore(state.items())
+        if state.is_next(list):
+            position.segments.restore_kept(state.fields())
         state.end()
         return position
 

@@ -13,6 +13,7 @@ cdef class Chunk:
     cdef public object octets
     cdef public long long packet
     cdef public object time_ns
+    cdef public bint snapped
 
     cdef Chunk part(self, long long start, long long stop)
 
@@ -31,14 +32,19 @@ cdef class Reassembler:
     cdef long long _early_ack
     cdef long long _isn
     cdef long long _fin
+    cdef long long _before
     cdef readonly bint ending
     cdef readonly bint finished
     cdef public object stray
 
+    @cython.locals(position=cython.longlong, length=cython.longlong)
+    cpdef object take_before(self, long long seq, long long recorded)
     cpdef Py_ssize_t kept(self) except -1
     cpdef bint open(self, long long isn) except -1
     @cython.locals(ahead=cython.longlong)
     cpdef bint fits(self, long long seq) noexcept
+    @cython.locals(ahead=cython.longlong)
+    cdef bint expects(self, long long seq) except -1
     cpdef bint continues(self, long long seq) noexcept
     cpdef long long distance(self, long long seq) noexcept
     @cython.locals(ahead=cython.longlong)

@@ -27,13 +27,23 @@ _NOTHING: list[Chunk] = []
 
 
 class Chunk:
-    """A run of octets. `octets` is None if they are missing, `packet` is 0 if no packet shows where."""
+    """A run of octets. `octets` is None if they are missing, `packet` is 0 if no packet shows where.
 
-    __slots__ = ("length", "octets", "packet", "position", "time_ns")
+    `snapped` is whether that packet had them, and the recorder cut them off.
+    """
+
+    __slots__ = ("length", "octets", "packet", "position", "snapped", "time_ns")
 
     def __init__(
-        self, position: int, length: int, octets: bytes | None, packet: int, time_ns: int | None
+        self,
+        position: int,
+        length: int,
+        octets: bytes | None,
+        packet: int,
+        time_ns: int | None,
+        snapped: bool = False,
     ) -> None:
+        self.snapped = snapped
         self.position = position
         self.length = length
         self.octets = octets
@@ -47,7 +57,7 @@ class Chunk:
         octets = self.octets
         if octets is not None:
             octets = octets[start - self.position : stop - self.position]
-        return Chunk(start, stop - start, octets, self.packet, self.time_ns)
+        return Chunk(start, stop - start, octets, self.packet, self.time_ns, self.snapped)
 
 
 class Reassembler:
@@ -66,6 +76,7 @@ class Reassembler:
     __slots__ = (
         "_acknowledged",
         "_base",
+        "_before",
         "_early_ack",
         "_fin",
         "_isn",
@@ -92,6 +103,7 @@ class Reassembler:
         self._early_ack = -1  # sequence number, before it is known
         self._isn = -1
         self._fin = _UNKNOWN
+        self._before = 0  # of a stream joined midway: where the octets begin that came too late to be in it
         self.ending = False  # the sender's FIN was seen
         self.finished = False  # no more segments are accepted
         self.stray: Segment | None = None
@@ -100,6 +112,11 @@ class Reassembler:
     def position(self) -> int:
         """Octets emitted so far, gaps included."""
         return self._next
+
+    @property
+    def opened(self) -> bool:
+        """Return whether the SYN was seen."""
+        return self._isn >= 0
 
     @property
     def complete(self) -> bool:
@@ -131,6 +148,13 @@ class Reassembler:
         ahead = ((seq - self._base - self._next + _HALF) & _SEQUENCE_MASK) - _HALF
         return -self._out_of_order_bytes <= ahead <= self._out_of_order_bytes
 
+    def expects(self, seq: int) -> bool:
+        """Return whether a sequence number is near what is known of the direction, if anything is."""
+        if self._base >= 0 or self._early_ack < 0:
+            return self.fits(seq)
+        ahead = ((seq - self._early_ack + _HALF) & _SEQUENCE_MASK) - _HALF
+        return -self._out_of_order_bytes <= ahead <= self._out_of_order_bytes
+
     def continues(self, seq: int) -> bool:
         """Return whether a sequence number is the next one expected, or that of a keep-alive."""
         return self._base >= 0 and -1 <= self.distance(seq) <= 0
@@ -145,6 +169,18 @@ class Reassembler:
         if self._base < 0 or self._leading or ahead > self._out_of_order_bytes:
             return None
         return self._next + ahead if ahead + length >= -self._out_of_order_bytes else None
+
+    def take_before(self, seq: int, recorded: int) -> tuple[int, int]:
+        """Return position and number of the octets of a segment that lie before the first one of a stream joined
+        midway, each of them once: they came too late to be in it."""
+        if self._base < 0 or self._isn >= 0 or self._leading:
+            return 0, 0
+        position = self._position(seq)
+        length = min(position + recorded, self._before) - position
+        if length <= 0:
+            return 0, 0
+        self._before = position
+        return position, length
 
     def add(self, seq: int, data: bytes, length: int, packet: int, time_ns: int | None) -> list[Chunk]:
         """Add a segment of `length` octets on the wire, of which `data` were recorded."""
@@ -166,7 +202,7 @@ class Reassembler:
         if recorded:
             self._store(Chunk(position, recorded, data, packet, time_ns))
         if recorded < length:
-            self._store(Chunk(position + recorded, length - recorded, None, packet, time_ns))
+            self._store(Chunk(position + recorded, length - recorded, None, packet, time_ns, True))
         return self._drain(time_ns)
 
     def acknowledge(self, ack: int, time_ns: int | None) -> list[Chunk]:
@@ -232,6 +268,7 @@ class Reassembler:
             chunk = Chunk(
                 fields.number(end), fields.number(1), fields.octets_or_none(), fields.number(1), fields.time()
             )
+            chunk.snapped = chunk.octets is None  # nothing else that is missing waits
             fields.end()
             if chunk.octets is not None and len(chunk.octets) != chunk.length:
                 raise damaged("a chunk is not as long as it should be")

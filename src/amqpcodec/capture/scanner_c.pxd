@@ -1,5 +1,6 @@
 from .flowtable_c cimport Entry, FlowTable
 from .headers cimport Headers
+from .layers_c cimport Walk
 from .readahead_c cimport ReadAhead
 from .streams_c cimport StreamTracker
 
@@ -78,6 +79,7 @@ cdef class Scanner:
     cdef bint _little
     cdef long long _unit
     cdef long long _max_record_bytes
+    cdef Py_ssize_t _record_size  # octets before a packet of pcap
     cdef list _described
     cdef Interface *_interfaces
     cdef Py_ssize_t _interface_count
@@ -89,6 +91,7 @@ cdef class Scanner:
     cdef Record _record
     cdef Headers _headers
     cdef bint _has_headers
+    cdef Walk _walk
 
     cdef bint step(self) except -1
     cdef int save_position(self) except -1
@@ -98,6 +101,7 @@ cdef class Scanner:
     cdef Outcome _next_record(self) noexcept nogil
     cdef Outcome _next_block(self) noexcept nogil
     cdef bint _set_time(self, const Interface *interface, unsigned long long ticks) noexcept nogil
+    cdef bint _read_headers(self) noexcept nogil
     cdef int _fast_segment(self, Entry *entry) except -1 nogil
     cdef bint _slow_record(self) except -1
     cdef int _slow_packet(self) except -1

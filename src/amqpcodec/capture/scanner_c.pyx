@@ -1,7 +1,7 @@
 # cython: cdivision=True
 """From a capture file to ordered octets: the fast path, which the compiled build tries first.
 
-It scans the records of pcap, the enhanced packet blocks of pcapng, and ordinary headers. It passes on the octets
+It scans the records of pcap, the enhanced packet blocks of pcapng, and headers, of tunnels too. It passes on the octets
 of segments that are next in order, and counts segments without new octets. It declines everything else, and the
 slow path takes over: container.py reads the record, network.py the packet, streams_py.py the segment. Both paths
 share all state, so the scanner may decline any single record, packet or segment.
@@ -13,13 +13,16 @@ from libc.stdlib cimport free, realloc
 
 from .._kernel.octets cimport u16, u32
 from .flowtable_c cimport Entry, FlowTable
-from .headers cimport FOREIGN, TCP, Headers, Layer, read_headers
+from .headers cimport Headers, common_headers, tcp_header
+from . cimport layers_c
+from .layers_c cimport Walk
 from .readahead_c cimport ReadAhead
 from .reassembly_c cimport Reassembler
 from .streams_c cimport _NO_TIME, Flow, StreamTracker, _key
 
 from .container import damage
 from .model import CaptureError, Endpoint, Packet, Segment
+from .network import tunnel_name
 from .pcapng import BLOCK_OVERHEAD, PcapngReader
 from .position import FilePosition
 
@@ -28,7 +31,6 @@ cdef enum:
     SYN = 0x02
     RST = 0x04
     ACK = 0x10
-    PCAP_HEAD = 16
     BLOCK_HEAD = 8
     ENHANCED_PACKET = 6
     ENHANCED_OVERHEAD = 32  # octets of an enhanced packet block beside its packet
@@ -88,7 +90,9 @@ cdef inline Verdict judge(
         return SLOW
     if ahead == 0:
         return OCTETS if headers.recorded == headers.length else SLOW
-    return NOTHING if ahead + headers.length <= 0 else SLOW
+    if ahead + headers.length > 0 or own._next + ahead < 0:  # or before the first octet of a stream joined midway
+        return SLOW
+    return NOTHING
 
 
 cdef inline void acknowledge(Reassembler peer, uint32_t ack) noexcept nogil:
@@ -226,6 +230,7 @@ cdef class Scanner:
         self._tracker = tracker
         self._consumer = consumer
         self._table = FlowTable()
+        self._walk = Walk()
         self._reader = self._position.reader(self._ahead, max_record_bytes)
         self._reader.end = end
         self._segments = self._position.segments
@@ -235,6 +240,7 @@ cdef class Scanner:
         self._blocks = isinstance(self._reader, PcapngReader)
         if not self._blocks:
             self._unit = self._reader.unit
+            self._record_size = self._reader.record_size
             self._record.linktype = self._reader.linktype
         self._note_section()
 
@@ -312,26 +318,42 @@ cdef class Scanner:
     cdef int _run(self) except -1 nogil:
         """Scan until something needs the global interpreter lock; which `Outcome` that is."""
         cdef int outcome = DONE
-        cdef Layer layer
         cdef Entry *entry
-        cdef Record *record = &self._record
         while outcome == DONE:
             outcome = self._next_block() if self._blocks else self._next_record()
             if outcome != DONE:
                 break
             self._number += 1
             self._last_read = self._number
-            layer = read_headers(
-                record.linktype, record.data, record.captured, record.original, &self._headers
-            )
-            if layer == FOREIGN:
+            if not self._read_headers():
                 continue
-            self._has_headers = layer == TCP
             if not self._has_headers:
                 return PACKET
             entry = self._table.find(&self._headers)
             outcome = PACKET if entry == NULL else self._fast_segment(entry)
         return outcome
+
+    cdef bint _read_headers(self) noexcept nogil:
+        """Read the headers of the current record; False if it carries no TCP. `_has_headers` is whether they were
+        read; otherwise the slow path has to."""
+        cdef Record *record = &self._record
+        cdef Headers *headers = &self._headers
+        cdef int outcome
+        self._has_headers = common_headers(
+            record.linktype, record.data, record.captured, record.original, headers
+        )
+        if self._has_headers:
+            return True
+        outcome = self._walk.run(record.linktype, record.data, record.captured, record.original)
+        if outcome != layers_c.TCP:
+            return outcome != layers_c.FOREIGN
+        headers.addresses = record.data + self._walk.addresses
+        headers.address_size = self._walk.address_size
+        headers.numbers, headers.depth = self._walk.numbers, self._walk.depth
+        self._has_headers = tcp_header(
+            record.data, record.captured, self._walk.at, self._walk.end, headers
+        )
+        return True
 
     cdef Outcome _next_record(self) noexcept nogil:
         """The next record of pcap."""
@@ -339,20 +361,20 @@ cdef class Scanner:
         cdef Py_ssize_t there = self._ahead.end - self._ahead.at
         cdef long long captured
         cdef Record *record = &self._record
-        self._need = PCAP_HEAD
+        self._need = self._record_size
         if self._ahead.at + self._need > self._behind:
             return BEHIND
         if there < self._need:
             return MORE
         captured = number_at(head + 8, self._little)
-        if captured > self._max_record_bytes:
+        if captured > self._max_record_bytes or not captured:  # which may be no record
             return RECORD
         self._need += <Py_ssize_t>captured
         if self._ahead.at + self._need > self._behind:
             return BEHIND
         if there < self._need:
             return MORE
-        record.data = head + PCAP_HEAD
+        record.data = head + self._record_size
         record.captured = <Py_ssize_t>captured
         record.original = max(<long long>number_at(head + 12, self._little), captured)
         record.time_ns = number_at(head, self._little) * NS + number_at(head + 4, self._little) * self._unit
@@ -479,11 +501,14 @@ cdef class Scanner:
             )
             self._feed(self._segments.segment(packet))
             return 0
+        tunnel = ""
+        if headers.depth:
+            tunnel = tunnel_name(tuple([headers.numbers[at] for at in range(headers.depth)]))
         segment = Segment(
             self._number,
             record.time_ns,
-            Endpoint(headers.addresses[:size], u16(headers.ports)),
-            Endpoint(headers.addresses[size:2 * size], u16(headers.ports + 2)),
+            Endpoint(headers.addresses[:size], u16(headers.ports), tunnel),
+            Endpoint(headers.addresses[size:2 * size], u16(headers.ports + 2), tunnel),
             headers.seq,
             headers.ack,
             headers.flags,
@@ -497,9 +522,11 @@ cdef class Scanner:
 
     cdef int _remember(self, object segment) except -1:
         """Record which flow the current segment belongs to."""
-        cdef Flow flow = self._tracker._flows.get(_key(segment))
+        cdef Flow flow
         cdef Entry *entry
         cdef int direction
+        segment = self._tracker.placed(segment)
+        flow = self._tracker._flows.get(_key(segment))
         if flow is None:
             return 0
         direction = flow.direction(segment.source)

@@ -14,6 +14,7 @@ cdef class Flow:
     cdef public bint current
     cdef readonly tuple directions
     cdef public long long packet
+    cdef public int seen
     cdef public long long time_ns
     cdef public long long touched
     cdef public long long waiting
@@ -29,6 +30,8 @@ cdef class Flow:
     @cython.locals(own=Reassembler)
     cdef int add(self, int direction, object segment, list events) except -1
     cdef object _last_time(self)
+    @cython.locals(direction=cython.int, own=Reassembler, peer=Reassembler, alone=cython.bint)
+    cdef bint may_be_answered_by(self, object segment) except -1
 
 
 @cython.final
@@ -39,6 +42,8 @@ cdef class StreamTracker:
     cdef long long _max_waiting
     cdef Py_ssize_t _max_connections
     cdef dict _flows
+    cdef dict _unanswered
+    cdef dict _other_tunnels
     cdef list _silent
     cdef object _closing
     cdef long long _deadline
@@ -46,10 +51,17 @@ cdef class StreamTracker:
     cdef long long _count
     cdef long long _waiting
 
-    @cython.locals(flow=Flow, events=list)
+    @cython.locals(flow=Flow, events=list, direction=cython.int)
     cpdef list feed(self, object segment)
     @cython.locals(flow=Flow, own=Reassembler, direction=cython.int)
     cpdef object locate(self, object segment)
+    @cython.locals(answered=Flow)
+    cdef object placed(self, object segment)
+    @cython.locals(known=Flow, flow=Flow)
+    cdef Flow _answered(self, object segment)
+    @cython.locals(each=Flow)
+    cdef int _note_unanswered(self, Flow flow, object segment) except -1
+    cdef int _bound(self, dict table) except -1
     @cython.locals(flow=Flow, events=list)
     cpdef list finish(self)
     @cython.locals(flow=Flow, own=Reassembler)

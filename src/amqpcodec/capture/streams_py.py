@@ -17,6 +17,7 @@ from ..options import AMQP_PORT, FLOW_TIMEOUT, OUT_OF_ORDER_BYTES, OUT_OF_ORDER_
 from .model import (
     CLIENT_TO_SERVER,
     SERVER_TO_CLIENT,
+    Aside,
     Close,
     Connection,
     Data,
@@ -39,6 +40,8 @@ _LARGEST_JUMP = 1 << 30
 _CLOSING_NS = 2_000_000_000  # how long late segments of a closed connection are awaited
 _NO_TIME = -(1 << 62)  # below every time
 _NEVER = 1 << 62
+_LATE = "octets before the first of the recording, which came too late"
+_MOST_ALIKE = 64  # connections of the same ends in different tunnels that may wait for their first answer
 
 _Key = tuple[Endpoint, Endpoint]
 
@@ -52,6 +55,7 @@ class Flow:
         "current",
         "directions",
         "packet",
+        "seen",
         "selected",
         "time_ns",
         "touched",
@@ -66,6 +70,7 @@ class Flow:
         self.selected = selected
         self.current = True  # later segments of its endpoints belong to it
         self.directions = (Reassembler(*window), Reassembler(*window))
+        self.seen = 0  # a bit for each direction of which a segment has come
         self.packet = 0
         self.time_ns = _NO_TIME
         self.touched = 0  # counts segments, over all connections
@@ -79,6 +84,13 @@ class Flow:
     def direction(self, source: Endpoint) -> int:
         """The direction in which a sender's octets go."""
         return CLIENT_TO_SERVER if source == self.client else SERVER_TO_CLIENT
+
+    def may_be_answered_by(self, segment: Segment) -> bool:
+        """Return whether a segment may be the first of the direction of which none has come yet."""
+        direction = self.direction(segment.source)
+        own, peer = self.directions[direction], self.directions[1 - direction]
+        alone = self.current and self.seen == 2 - direction  # the bit of the other one
+        return alone and own.expects(segment.seq) and peer.expects(segment.ack)
 
     def abandoned(self, segment: Segment, timeout_ns: int) -> bool:
         """Return whether a segment after this silence opens another connection, since it does not continue
@@ -97,7 +109,7 @@ class Flow:
                 packet, time_ns = self.packet, self._last_time()
             if chunk.octets is None:
                 gap = chunk.position, chunk.length
-                events.append(Gap(self.connection, direction, *gap, packet, time_ns))
+                events.append(Gap(self.connection, direction, *gap, packet, time_ns, chunk.snapped))
             else:
                 octets = chunk.octets
                 events.append(Data(self.connection, direction, chunk.position, octets, packet, time_ns))
@@ -137,7 +149,8 @@ class Flow:
             note(self.packet)
         ends = [client.address, client.port, server.address, server.port]
         last = [self.packet, self._last_time(), self.touched]
-        return [*ends, self.connection.number, *last, one.state(note), other.state(note)]
+        tunnel = [client.tunnel, self.seen] if client.tunnel else []
+        return [*ends, self.connection.number, *last, one.state(note), other.state(note), *tunnel]
 
     def _last_time(self) -> int | None:
         return None if self.time_ns == _NO_TIME else self.time_ns
@@ -154,7 +167,9 @@ class StreamTracker:
         max_connections: connections remembered; the one longest silent is closed first.
 
     A SYN with a new initial sequence number opens a new connection on a known pair of endpoints, and so
-    do two segments in a row that cannot belong to the old one.
+    do two segments in a row that cannot belong to the old one. Connections in different tunnels are different
+    ones. Labels may differ by direction, though: a connection of which one direction alone has come goes on in
+    another tunnel, or outside of any, with a segment whose numbers answer it.
     """
 
     def __init__(
@@ -173,6 +188,10 @@ class StreamTracker:
         self._max_waiting = max_waiting_bytes
         self._max_connections = max_connections
         self._flows: dict[_Key, Flow] = {}
+        # Of connections in tunnels: those of which one direction has come, by their ends without the tunnel, and
+        # the tunnels of senders and receivers whose other direction is in another one.
+        self._unanswered: dict[_Key, list[Flow]] = {}
+        self._other_tunnels: dict[_Key, str] = {}
         # One entry a connection, the one longest silent first; its count of segments may be out of date.
         self._silent: list[tuple[int, _Key]] = []
         self._closing: OrderedDict[Flow, int] = OrderedDict()  # -> its deadline
@@ -184,15 +203,18 @@ class StreamTracker:
     def feed(self, segment: Segment) -> list[Event]:
         """Add one segment; returns the events that are now in order."""
         events: list[Event] = []
+        segment = self.placed(segment)
         self._fed += 1
         time_ns = segment.time_ns
         if time_ns is not None and self._deadline < time_ns:
             self._settle(time_ns, events)
         flow = self._flow_of(segment, events)
         flow.touched = self._fed
+        direction = flow.direction(segment.source)
+        flow.seen |= 1 << direction
         if flow.selected:
             flow.note(segment.packet, time_ns)
-            self._advance(flow, flow.direction(segment.source), segment, events)
+            self._advance(flow, direction, segment, events)
             self._recount(flow)
             if self._waiting > self._max_waiting:
                 self._make_room(events)
@@ -200,6 +222,7 @@ class StreamTracker:
 
     def locate(self, segment: Segment) -> LocatedSegment | None:
         """The position of the segment that was fed last; None if its connection is not tracked."""
+        segment = self.placed(segment)
         flow = self._flows.get(_key(segment))
         if flow is None or not flow.selected:
             return None
@@ -207,6 +230,46 @@ class StreamTracker:
         own = flow.directions[direction]
         seq = segment.seq + 1 if segment.flags & SYN else segment.seq
         return LocatedSegment(flow.connection, direction, own.position_of(seq, segment.length), segment)
+
+    def placed(self, segment: Segment) -> Segment:
+        """A segment in the tunnel of its connection, which may be another one in that direction."""
+        source, destination = segment.source, segment.destination
+        if not (source.tunnel or self._unanswered or self._other_tunnels):
+            return segment
+        ways = source, destination
+        tunnel = self._other_tunnels.get(ways)
+        if tunnel is None:
+            answered = None if _key(segment) in self._flows else self._answered(segment)
+            if answered is None:
+                return segment
+            tunnel = answered.client.tunnel
+            self._other_tunnels[ways] = tunnel
+            self._bound(self._other_tunnels)
+        return _in_tunnel(segment, tunnel)
+
+    def _answered(self, segment: Segment) -> Flow | None:
+        """The connection in another tunnel that a segment is the first answer of."""
+        plain = _in_tunnel(segment, "")
+        key = _key(plain)
+        known = self._flows.get(key)
+        if known is not None and known.may_be_answered_by(plain):
+            return known
+        for flow in self._unanswered.get(key, ()):
+            if flow.may_be_answered_by(_in_tunnel(segment, flow.client.tunnel)):
+                self._unanswered[key].remove(flow)
+                return flow
+        return None
+
+    def _note_unanswered(self, flow: Flow, segment: Segment) -> None:
+        """Record a new connection in a tunnel."""
+        key = _key(_in_tunnel(segment, ""))
+        flows = [each for each in self._unanswered.pop(key, []) if each.current and each.seen in (0, 1, 2)]
+        self._unanswered[key] = [*flows[-_MOST_ALIKE:], flow]
+        self._bound(self._unanswered)
+
+    def _bound(self, table: dict[_Key, Any]) -> None:
+        if len(table) > self._max_connections:
+            del table[next(iter(table))]
 
     def finish(self) -> list[Event]:
         """The recording is over: emit everything that waits."""
@@ -223,7 +286,9 @@ class StreamTracker:
         flows = self._by_silence()
         numbers = {flow: number for number, flow in enumerate(flows)}
         closing = [[numbers[flow], deadline] for flow, deadline in self._closing.items()]
-        return [self._fed, self._count, [flow.state(note) for flow in flows], closing]
+        others = [[*one, *other, tunnel] for (one, other), tunnel in self._other_tunnels.items()]
+        tunnels = [others] if others else []
+        return [self._fed, self._count, [flow.state(note) for flow in flows], closing, *tunnels]
 
     def restore(self, state: Fields) -> dict[int, Flow]:
         """Continue from a state, before anything is fed; returns the connections by their numbers."""
@@ -237,6 +302,10 @@ class StreamTracker:
             self._closing[flow] = fields.number(-_NEVER, _NEVER + _CLOSING_NS)
             fields.end()
         self._set_deadline()
+        for fields in state.items() if state.is_next(list) else ():
+            ways = _endpoint(fields, True), _endpoint(fields, True)
+            self._other_tunnels[ways] = fields.text()
+            fields.end()
         state.end()
         known = {flow.connection.number: flow for flow in flows}
         if len(known) < len(flows):
@@ -246,17 +315,26 @@ class StreamTracker:
     def _restored(self, state: Fields) -> Flow:
         """The flow in part of a state."""
         client, server = _endpoint(state), _endpoint(state)
-        connection = Connection(state.number(0, self._count - 1), client, server)
+        number, packet, time_ns = state.number(0, self._count - 1), state.number(1), state.time()
+        touched, one, other = state.number(0, self._fed), state.fields(), state.fields()
+        seen = 3
+        if state.is_next(str):
+            tunnel, seen = state.text(), state.number(0, 3)
+            client, server = client._replace(tunnel=tunnel), server._replace(tunnel=tunnel)
+        state.end()
+        connection = Connection(number, client, server)
         key = (client, server) if client < server else (server, client)
         flow = Flow(connection, client, self._selects(key), self._window)
-        flow.note(state.number(1), state.time())
-        flow.touched = state.number(0, self._fed)
-        flow.directions[CLIENT_TO_SERVER].restore(state.fields(), client, server)
-        flow.directions[SERVER_TO_CLIENT].restore(state.fields(), server, client)
-        state.end()
+        flow.note(packet, time_ns)
+        flow.touched, flow.seen = touched, seen
+        flow.directions[CLIENT_TO_SERVER].restore(one, client, server)
+        flow.directions[SERVER_TO_CLIENT].restore(other, server, client)
+        connection.opened = any(each.opened for each in flow.directions)
         if key in self._flows:
             raise damaged("two connections have the same endpoints")
         self._flows[key] = flow
+        if seen != 3:
+            self._note_unanswered(flow, Segment(packet, time_ns, client, server, 0, 0, 0, b"", 0))
         self._silent.append((flow.touched, key))
         self._recount(flow)
         return flow
@@ -283,6 +361,7 @@ class StreamTracker:
                 flow = self._new_flow(key, segment)
                 own = flow.directions[flow.direction(segment.source)]
                 own.open(segment.seq)
+            flow.connection.opened = True
         return flow
 
     def _advance(self, flow: Flow, direction: int, segment: Segment, events: list[Event]) -> None:
@@ -291,11 +370,19 @@ class StreamTracker:
         if flags & ACK and not flags & RST and peer.fits(segment.ack):
             acknowledged = peer.acknowledge(segment.ack, segment.time_ns)
             flow.emit(1 - direction, acknowledged, events)
+        if length and flags & RST:  # which says why (RFC 9293, 3.5.2), and is no part of the stream
+            said = segment.data.decode("ascii", "backslashreplace")
+            message = f"the connection was reset, with the reason {said!r}"
+            events.append(_aside(flow, direction, own.position, len(segment.data), message, segment))
+            length = 0
         if length and not own.fits(segment.seq):
             self._far_away(flow, direction, segment, events)
             return
         if length:
             own.stray = None
+            offset, late = own.take_before(segment.seq, len(segment.data))
+            if late:
+                events.append(_aside(flow, direction, offset, late, _LATE, segment))
             flow.add(direction, segment, events)
         if flags & FIN and own.fits(segment.seq):
             own.finish_at(segment.seq + length)
@@ -336,6 +423,8 @@ class StreamTracker:
         flow.note(segment.packet, segment.time_ns)
         self._count += 1
         self._flows[key] = flow
+        if client.tunnel:
+            self._note_unanswered(flow, segment)
         return flow
 
     def _client(self, segment: Segment) -> Endpoint:
@@ -408,12 +497,27 @@ def _key(segment: Segment) -> _Key:
     return (source, destination) if source < destination else (destination, source)
 
 
-def _endpoint(state: Fields) -> Endpoint:
-    """The end of a connection that comes next in a state."""
+def _in_tunnel(segment: Segment, tunnel: str) -> Segment:
+    """The same segment in another tunnel."""
+    source, destination = segment.source, segment.destination
+    return segment._replace(
+        source=source._replace(tunnel=tunnel), destination=destination._replace(tunnel=tunnel)
+    )
+
+
+def _endpoint(state: Fields, in_tunnel: bool = False) -> Endpoint:
+    """The end of a connection that comes next in a state, with its tunnel if that follows."""
     address = state.octets()
     if len(address) not in (4, 16):
         raise damaged("an address is not as long as it should be")
-    return Endpoint(address, state.number(0, 0xFFFF))
+    return Endpoint(address, state.number(0, 0xFFFF), state.text() if in_tunnel else "")
+
+
+def _aside(
+    flow: Flow, direction: int, offset: int, length: int, message: str, segment: Segment
+) -> Aside:
+    """Octets of a segment that are no part of the stream."""
+    return Aside(flow.connection, direction, offset, length, message, segment.packet, segment.time_ns)
 
 
 def _seq(segment: Segment) -> int:

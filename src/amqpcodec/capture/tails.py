@@ -66,7 +66,7 @@ def _starts(octets: bytes, reader: PcapReader) -> Iterator[int]:
 def _chain(octets: bytes, at: int, earliest: int, reader: PcapReader) -> list[int]:
     """Return the times of the records from one octet on to the end; none if anything else is there."""
     times = []
-    while at + RECORD_SIZE <= len(octets):
+    while at + reader.record_size <= len(octets):
         seconds, fraction, captured, original = reader.record.unpack_from(octets, at)
         if (
             not captured <= original
@@ -76,7 +76,7 @@ def _chain(octets: bytes, at: int, earliest: int, reader: PcapReader) -> list[in
         ):
             return []
         times.append(seconds * NS + fraction * reader.unit)
-        at += RECORD_SIZE + captured
+        at += reader.record_size + captured
     return times
 
 

@@ -230,7 +230,7 @@ def _readable(file: int, seconds: float) -> bool:
 def _hint(error: Exception) -> str:
     """Suggest a remedy, as the end of a sentence; "" for none."""
     if isinstance(error, CaptureError):
-        return "" if error.offset else _NO_CAPTURE
+        return _NO_CAPTURE if error.message.startswith("neither pcap") else ""
     if isinstance(error, PermissionError):
         return "; change its permissions, or work as a user who may"
     if isinstance(error, IsADirectoryError):

@@ -68,6 +68,9 @@ class JsonLines(Form):
             shown = f'"{body}"'
         elif kind == "protocol":
             shown = f'"{payload.octets.hex()}"'
+            if item.connection.proxied is not None:
+                client, server = map(str, item.connection.proxied)
+                arguments = json.dumps({"proxied_client": client, "proxied_server": server})
         elif kind != "heartbeat":
             shown = f'"{item.octets[7:-1][: self.body_bytes].hex()}"'
         what = (

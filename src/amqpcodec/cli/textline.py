@@ -117,7 +117,9 @@ class TextLines(Form):
         match frame_kind(item):
             case "protocol":
                 name, version = item.octets[:4].decode("latin-1"), item.octets[4:]
-                return f"{escaped(name)} {'.'.join(map(str, version))}"
+                proxied = item.connection.proxied
+                ends = f" proxied_client={proxied.client} proxied_server={proxied.server}" if proxied else ""
+                return f"{escaped(name)} {'.'.join(map(str, version))}{ends}"
             case "heartbeat":
                 return ""
             case _:
