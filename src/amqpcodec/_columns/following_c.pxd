@@ -28,7 +28,7 @@ cdef class Settler:
 
 @cython.final
 cdef class Channel:
-    cdef public object next_tag, first_published, first_delivered, queue
+    cdef public object next_tag, first_published, first_delivered, doubted_published, doubted_delivered, queue
     cdef public dict published, delivered, consumers
     cdef public bint transacted
     cdef public tuple consumes, gets
@@ -41,7 +41,7 @@ cdef class Followed:
     cdef public Follower follower
     cdef public object connection
     cdef public dict channels
-    cdef public int closes, forgotten
+    cdef public int closes, heard, forgotten
 
     cpdef Channel channel(self, int number)
     @cython.locals(channel=Channel, source=tuple)
@@ -71,7 +71,9 @@ cdef class Followed:
     cdef object _forget_channels(self)
     cpdef object end_channel(self, Channel channel, long long packet, long long time_ns)
     @cython.locals(message=Message, left=list, follower=Follower)
-    cpdef object drop(self, dict waiting, str outcome, long long packet, long long time_ns)
+    cpdef object drop(
+        self, dict waiting, object doubted, str outcome, long long packet, long long time_ns
+    )
 
 
 @cython.final

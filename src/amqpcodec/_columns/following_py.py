@@ -33,6 +33,7 @@ MOST_CHANNELS = 20_000
 LOST_COUNT = -1  # in place of the number of the next publish
 _ARGUMENTS = 11  # octets of a method's frame before its arguments
 _UNKNOWN = NO_TIME  # a packet or time
+_ALL = 1 << 64  # above every tag
 _METHOD = bytes([METHOD])  # the first octet of a method's frame
 
 
@@ -150,6 +151,7 @@ class Channel:
         next_tag: number of the next published message; 0 outside confirm mode, -1 if messages were missed.
         published, delivered: the messages that wait for an answer, by tag.
         first_published, first_delivered: no lower tag waits.
+        doubted_published, doubted_delivered: an answer up to this tag may be among octets that are missing.
         transacted: whether it is in the mode of tx.select.
         consumers: of each tag, the queue and whether it does not acknowledge.
         queue: the name of the last queue that was declared.
@@ -157,8 +159,8 @@ class Channel:
     """
 
     __slots__ = (
-        "consumers", "consumes", "delivered", "first_delivered", "first_published", "gets", "next_tag",
-        "published", "queue", "transacted",
+        "consumers", "consumes", "delivered", "doubted_delivered", "doubted_published", "first_delivered",
+        "first_published", "gets", "next_tag", "published", "queue", "transacted",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -167,6 +169,7 @@ class Channel:
     def begin(self) -> None:
         """Forget everything: the number belongs to another channel now."""
         self.next_tag = self.first_published = self.first_delivered = 0
+        self.doubted_published = self.doubted_delivered = 0
         self.published: dict[int, Message] | None = None
         self.delivered: dict[int, Message] | None = None
         self.transacted = False
@@ -184,16 +187,17 @@ class Followed:
         connection: the connection.
         channels: by number.
         closes: how many of its directions have ended.
+        heard: the directions in which there was a frame: 1 client to server, 2 server to client, 3 both.
         forgotten: how often its channels were forgotten to make room for others.
     """
 
-    __slots__ = ("channels", "closes", "connection", "follower", "forgotten")
+    __slots__ = ("channels", "closes", "connection", "follower", "forgotten", "heard")
 
     def __init__(self, follower: Follower, connection: Connection) -> None:
         self.follower = follower
         self.connection = connection
         self.channels: dict[int, Channel] = {}
-        self.closes = self.forgotten = 0
+        self.closes = self.heard = self.forgotten = 0
 
     def channel(self, number: int) -> Channel:
         """Return a channel, which may be new."""
@@ -343,11 +347,15 @@ class Followed:
     # -- ends
 
     def lose(self, direction: int) -> None:
-        """Octets are missing: counting no longer matches requests and answers."""
+        """Octets are missing: counting no longer matches requests and answers, and there may have been answers."""
         for channel in self.channels.values():
             channel.consumes = channel.gets = ()
-            if direction == 0 and channel.next_tag:
-                self.drop(channel.published, "unknown", _UNKNOWN, _UNKNOWN)
+            if direction:
+                channel.doubted_published = _last(channel.published)
+                continue
+            channel.doubted_delivered = _last(channel.delivered)
+            if channel.next_tag:
+                self.drop(channel.published, 0, "unknown", _UNKNOWN, _UNKNOWN)
                 channel.next_tag = LOST_COUNT
 
     def end(self, packet: int, time_ns: int) -> None:
@@ -359,8 +367,8 @@ class Followed:
     def forget(self) -> None:
         """Make room for other connections."""
         for channel in self.channels.values():
-            self.drop(channel.delivered, "dropped", _UNKNOWN, _UNKNOWN)
-            self.drop(channel.published, "dropped", _UNKNOWN, _UNKNOWN)
+            self.drop(channel.delivered, 0, "dropped", _UNKNOWN, _UNKNOWN)
+            self.drop(channel.published, 0, "dropped", _UNKNOWN, _UNKNOWN)
         self._forget_channels()
         self.forgotten += 1
 
@@ -370,17 +378,24 @@ class Followed:
 
     def end_channel(self, channel: Channel, packet: int, time_ns: int) -> None:
         """No more answers will come."""
-        self.drop(channel.delivered, "none", packet, time_ns)
-        self.drop(channel.published, "none", packet, time_ns)
+        doubted_delivered = channel.doubted_delivered if self.heard & 1 else _ALL
+        doubted_published = channel.doubted_published if self.heard & 2 else _ALL
+        self.drop(channel.delivered, doubted_delivered, "none", packet, time_ns)
+        self.drop(channel.published, doubted_published, "none", packet, time_ns)
 
-    def drop(self, waiting: dict[int, Message] | None, outcome: str, packet: int, time_ns: int) -> None:
+    def drop(
+        self, waiting: dict[int, Message] | None, doubted: int, outcome: str, packet: int, time_ns: int
+    ) -> None:
+        """Settle all messages that wait; of those up to a tag it is not known whether they had an answer."""
         if not waiting:
             return
         left = list(waiting.values())
         waiting.clear()
         for message in left:
             # A consumer whose beginning was not recorded may be one that does not acknowledge.
-            doubtful = outcome == "none" and message.step == DELIVER and not message.sure
+            doubtful = message.tag <= doubted or (
+                outcome == "none" and message.step == DELIVER and not message.sure
+            )
             self._leave(message, "unknown" if doubtful else outcome, packet, time_ns)
 
 
@@ -457,6 +472,11 @@ def _outcome(kind: int, bits: int, direction: int) -> str:
     if requeue:
         return "requeued"
     return "reject" if kind == _REJECT else "nack"
+
+
+def _last(waiting: dict[int, Message] | None) -> int:
+    """Return the tag of the message that waits last; 0 without one."""
+    return next(reversed(waiting)) if waiting else 0
 
 
 def _up_to(waiting: dict[int, Message], first: int, tag: int) -> Iterable[int]:

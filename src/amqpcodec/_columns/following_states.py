@@ -17,6 +17,8 @@ from .following_py import LOST_COUNT, Channel, Followed, Follower, Message, Requ
 from .origins import FrameOrigin, none_for
 from .steps import step_of
 
+_LAST_TAG = 2**64 - 1
+
 
 def follower_state(follower: Follower, note: Note) -> list[Any]:
     """Return the state of all connections; `note` is called with each packet in it."""
@@ -24,7 +26,7 @@ def follower_state(follower: Follower, note: Note) -> list[Any]:
     return [
         [connection.number, followed.closes, [
             [number, *_channel_state(channel, note)] for number, channel in sorted(followed.channels.items())
-        ]]
+        ], followed.heard]
         for connection, followed in connections
     ]  # fmt: skip
 
@@ -51,6 +53,7 @@ def restore_followed(
         for message in _restore_channel(followed.channel(number), fields, restored):
             follower.waiting += 1
             follower.octets += len(message.frames)
+    followed.heard |= state.number(0, 3)
 
 
 def _channel_state(channel: Channel, note: Note) -> list[Any]:
@@ -61,6 +64,7 @@ def _channel_state(channel: Channel, note: Note) -> list[Any]:
         [_stored(each) for each in channel.consumes], [_stored(each) for each in channel.gets],
         [_message_state(each, note) for each in (channel.published or {}).values()],
         [_message_state(each, note) for each in (channel.delivered or {}).values()],
+        channel.doubted_published, channel.doubted_delivered,
     ]  # fmt: skip
 
 
@@ -76,6 +80,10 @@ def _restore_channel(channel: Channel, state: Fields, restored: Callable[[Fields
     delivered = {message.tag: message for message in map(restored, state.items())}
     channel.published, channel.first_published = published or None, min(published, default=0)
     channel.delivered, channel.first_delivered = delivered or None, min(delivered, default=0)
+    channel.doubted_published, channel.doubted_delivered = (
+        state.number(0, _LAST_TAG),
+        state.number(0, _LAST_TAG),
+    )
     state.end()
     return [*published.values(), *delivered.values()]
 
@@ -101,7 +109,7 @@ def _restored_message(
         raise damaged("there is a message of a method that nobody knows")
     if header is not None and not is_frame(header, HEADER):
         raise damaged("there is a message without a content header")
-    message.size, message.complete, message.tag = state.number(0), state.flag(), state.number(1, 2**64 - 1)
+    message.size, message.complete, message.tag = state.number(0), state.flag(), state.number(1, _LAST_TAG)
     message.queue, message.sure = state.text_or_none(), state.flag()
     wrong = state.fields()
     if code := wrong.later(0, 0xFFFF):

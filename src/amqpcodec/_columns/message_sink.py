@@ -107,6 +107,7 @@ class MessageSink(Sink):
         if contents is None:
             contents = self._new_contents(connection, direction)
             self._directions[connection, direction] = contents
+            self.follower.connection(connection).heard |= 1 << direction
         return contents
 
     def snapshot(self, note: Note) -> list[Any]:

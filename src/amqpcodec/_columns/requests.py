@@ -55,7 +55,7 @@ def _recover(
     followed: Followed, channel: Channel, direction: int, method: Any, packet: int, time_ns: int
 ) -> None:
     """Drop the deliveries that wait: they come again, or a commit settles them."""
-    followed.drop(channel.delivered, "unknown", packet, time_ns)
+    followed.drop(channel.delivered, 0, "unknown", packet, time_ns)
     channel.transacted = channel.transacted or method.spec.name == "tx.select"
 
 

@@ -133,7 +133,10 @@ class Data(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Octets of one direction that the capture does not have; packet and time are those of what follows."""
+    """Octets of one direction that the capture does not have; packet and time are those of what follows.
+
+    `whole` says that nothing of the direction was recorded: its receiver has acknowledged these octets.
+    """
 
     connection: Connection
     direction: int
@@ -141,6 +144,7 @@ class Gap(NamedTuple):
     length: int
     packet: int | None
     time_ns: int | None
+    whole: bool = False
 
 
 class Close(NamedTuple):

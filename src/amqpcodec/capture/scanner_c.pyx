@@ -95,6 +95,9 @@ cdef inline void acknowledge(Reassembler peer, uint32_t ack) noexcept nogil:
     """`Reassembler.acknowledge` for a direction in which nothing waits, if the number fits."""
     cdef long long ahead
     if peer._base < 0:
+        if peer._early_ack >= 0:
+            ahead = <uint32_t>(ack - <uint32_t>peer._early_ack)
+            peer._unheard += ahead if ahead < 0x80000000U else ahead - 0x100000000LL
         peer._early_ack = ack
         return
     ahead = ahead_of(peer, ack)

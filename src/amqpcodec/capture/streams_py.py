@@ -112,7 +112,10 @@ class Flow:
             self.emit(direction, reassembler.jump(stray.seq), events)
             self.add(direction, stray, events)
         reassembler.stray = None
-        self.emit(direction, reassembler.flush(), events)
+        chunks = reassembler.flush(self.directions[1 - direction].ending)
+        self.emit(direction, chunks, events)
+        if chunks and chunks[-1].octets is None and not chunks[-1].position:
+            events[-1] = events[-1]._replace(whole=True)
         events.append(Close(self.connection, direction, reassembler.position, self.packet, self._last_time()))
 
     def add(self, direction: int, segment: Segment, events: list[Event]) -> None:

@@ -328,7 +328,7 @@ def _channels(count: int) -> str:
 
 def ended(life: Life) -> str:
     """Return what ended a connection or channel."""
-    if life.ended == "closed":
+    if life.by is not None:
         return f"{life.by} {life.reply_code} {whole(life.reply_text)}"
     return _ENDED[life.ended]
 
@@ -337,6 +337,8 @@ _ENDED = {
     "with-connection": "with its connection",
     "broken": "without connection.close",
     "recording": "open at the end of the recording",
+    "closed": "connection.close",  # which the recording lacks
+    "unknown": "unknown",
 }
 
 

@@ -89,8 +89,8 @@ def _faults(summary: Summary) -> Iterator[Finding]:
         brief = _count(times, "frame") + " in error"
         text = f"{brief}, against the protocol: {listed}."
         yield Finding("frames-in-error", "error", section, times, brief, text)
-    if "GAP" in by_code:
-        row = by_code["GAP"]
+    row = by_code.get("GAP", {"times": 0})
+    if row["times"] > _incidents(summary, "times").get("one-sided", 0):  # these are said elsewhere
         brief = _count(row["times"], "gap") + " in the recording"
         text = (
             f"The recording lacks {_count(row['octets'], 'byte')} in {_count(row['times'], 'gap')}: numbers "
@@ -231,14 +231,18 @@ def _unanswered(latency: Latency, code: str, one: str, many: str, answer: str) -
 
 
 def _connections(summary: Summary) -> Iterator[Finding]:
-    times = {row["kind"]: row["times"] for row in summary.incidents.rows}
-    lasted = {row["kind"]: row["duration_ns"] for row in summary.incidents.rows}
+    times, lasted = _incidents(summary, "times"), _incidents(summary, "duration_ns")
     section = "What happened to connections"
     for kind, severity, noun, brief, more in _INCIDENTS:
         if kind in times:
             brief = f"{_count(times[kind], noun)} {brief}"
             text = f"{brief}{more.format(lasting(lasted[kind]))}."
             yield Finding(kind, severity, section, times[kind], brief, text)
+
+
+def _incidents(summary: Summary, count: str) -> dict[str, int]:
+    """Return a count of each kind of incident."""
+    return {row["kind"]: row[count] for row in summary.incidents.rows}
 
 
 _INCIDENTS = (
@@ -250,6 +254,8 @@ _INCIDENTS = (
      ": a crash, a kill, or a lost network"),
     ("silent", "warning", "silence", "of more than two heartbeats",
      ", {} in all: a peer hung, or the network did"),
+    ("one-sided", "warning", "connection", "recorded in one direction only",
+     ": the other was acknowledged and is missing, so nothing is said about it, such as answers"),
     ("open-at-the-end", "note", "connection", "without connection.close at the end",
      " of the recording: perhaps still open"),
 )  # fmt: skip
@@ -263,7 +269,7 @@ def _queues(summary: Summary) -> Iterator[Finding]:
         text = f"{brief}: {listed} messages{_others(growing)}."
         yield Finding("growing-queues", "warning", "Depth of queues", len(growing), brief, text)
     idle = [depth for depth in summary.depths if depth.published and not depth.delivered]
-    if idle:
+    if idle and "one-sided" not in _incidents(summary, "times"):
         brief = _count(len(idle), "queue") + " without a delivery"
         listed = ", ".join(f"{each.queue} ({each.published:,} published)" for each in idle[:_LISTED])
         listed += _others(idle)

@@ -271,7 +271,8 @@ class Incident:
         kind: ``"not-opened"``: its handshake began and did not end; ``"refused"``: an error closed it before
             that; ``"ended-without-close"``: no connection.close before its end; ``"open-at-the-end"``: the
             same, but the recording ended with it or before it; ``"silent"``: no octet for more than two
-            heartbeats; ``"blocked"``: by connection.blocked.
+            heartbeats; ``"blocked"``: by connection.blocked; ``"one-sided"``: nothing was recorded of a
+            direction in which there were octets, so nothing is claimed about it.
         file, flow, client, server: of the connection.
         direction: 0 from the client, 1 from the server; None if it concerns both.
         time_ns: when it began, or was last seen.
@@ -300,7 +301,8 @@ class Life:
         channel: the channel; 0 for the connection.
         begin_ns, end_ns: its first and last packet; of a channel its first method and channel.close-ok.
         ended: ``"closed"``: by a close method; ``"with-connection"``: without one; ``"broken"``: TCP ended
-            without connection.close; ``"recording"``: it was open when the recording ended.
+            without connection.close; ``"recording"``: it was open when the recording ended; ``"unknown"``: the
+            recording lacks the end.
         by, reply_code, reply_text: who sent the close method, and what is in it; None without one.
         channels: how many channels of the connection there were; 0 for a channel.
     """

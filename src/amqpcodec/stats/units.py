@@ -118,7 +118,7 @@ KEYS: dict[str, tuple[str, str]] = {
     "time_ns": ("nanoseconds since 1970-01-01 UTC", "of the packet"),
     "begin_ns": ("nanoseconds since 1970-01-01 UTC", "the first packet, or method of a channel"),
     "end_ns": ("nanoseconds since 1970-01-01 UTC", "the last packet, or channel.close-ok"),
-    "ended": ("", "`closed`, `with-connection`, `broken`, or `recording`: it was still open"),
+    "ended": ("", "`closed`, `with-connection`, `broken`, `unknown`, or `recording`: it was still open"),
     "channels": ("channels", "of the connection; 0 for a channel"),
     "duration_ns": ("nanoseconds", "how long it lasted; of `incidents`: all of a kind together"),
     "client": ("", "address and port"),
