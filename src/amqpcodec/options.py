@@ -356,6 +356,7 @@ class InternalOptions(TypedDict, total=False):
     _check_all: Annotated[
         bool, Option(Flag(), False, "look for errors in any mode, also in fields that nobody asked for")
     ]
+    _waits: Annotated[bool, Option(Flag(), False, "join deliveries to publishes for who reads on")]
     _batch_bytes: Annotated[int, Option(Size(), 4 << 20, "bytes of frames that make a batch full")]
 
 

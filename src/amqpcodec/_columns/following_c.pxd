@@ -11,11 +11,11 @@ cdef long long _UNKNOWN
 @cython.freelist(64)
 @cython.no_gc  # no cycle can run through it
 cdef class Message:
-    cdef public object connection, dialect, error, queue, tag
-    cdef public bytes frames, culprit
+    cdef public object connection, dialect, error, queue, tag, found
+    cdef public bytes frames, culprit, content
     cdef public int direction, channel, step
     cdef public bint complete, sure
-    cdef public long long packet, time_ns, offset, header_offset, size
+    cdef public long long packet, time_ns, offset, header_offset, size, wait_ns, publish_flow, publish_offset
 
     cpdef Py_ssize_t header_at(self) except -1
 
@@ -79,7 +79,7 @@ cdef class Followed:
 @cython.final
 cdef class Follower:
     cdef public Settler settler
-    cdef public object depth, watch
+    cdef public object depth, watch, waits
     cdef public Py_ssize_t most_waiting, most_octets, waiting, octets, channels
     cdef readonly dict connections
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from amqpcodec import DecodeError
 from amqpcodec._kernel.wire import METHOD, OVERHEAD
@@ -23,6 +24,9 @@ from amqpcodec.capture import Connection
 from .origins import NO_TIME, FrameOrigin, none_for
 from .steps import DELIVER, GET_OK, PUBLISH, RETURN
 from .text import clean
+
+if TYPE_CHECKING:
+    from .waits import Waits
 
 Source = tuple[str | None, bool]  # of messages: a queue, and whether they are not acknowledged
 Request = tuple[str, str | None, bool]  # a consumer tag and such a source
@@ -53,11 +57,16 @@ class Message:
         tag: its number; 0 for one that no answer can name.
         queue: where it comes from, if that is known.
         sure: whether its consumer is known to acknowledge.
+        content: what stands for its properties and body, see `waits.digest`; empty where nobody asks.
+        found: how the publish was found that it is of, see `waits`; None if it was not.
+        wait_ns: how long it waited, or NO_TIME.
+        publish_flow, publish_offset: where that publish is.
     """
 
     __slots__ = (
-        "channel", "complete", "connection", "culprit", "dialect", "direction", "error", "frames",
-        "header_offset", "offset", "packet", "queue", "size", "step", "sure", "tag", "time_ns",
+        "channel", "complete", "connection", "content", "culprit", "dialect", "direction", "error", "found",
+        "frames", "header_offset", "offset", "packet", "publish_flow", "publish_offset", "queue", "size", "step",
+        "sure", "tag", "time_ns", "wait_ns",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +95,10 @@ class Message:
         self.tag = 0
         self.queue: str | None = None
         self.sure = False
+        self.content = b""
+        self.found: str | None = None
+        self.wait_ns = _UNKNOWN
+        self.publish_flow = self.publish_offset = 0
 
     @property
     def origin(self) -> FrameOrigin:
@@ -234,6 +247,8 @@ class Followed:
         elif step == PUBLISH:
             self._publish(channel, message)
         else:
+            if step == RETURN and self.follower.waits is not None:
+                self.follower.waits.take(self, message)
             outcome = "returned" if step == RETURN else None if message.frames[:1] == _METHOD else "unknown"
             self.follower.settler.settle(message, outcome, _UNKNOWN, _UNKNOWN)
 
@@ -262,6 +277,8 @@ class Followed:
 
     def _follow(self, channel: Channel, message: Message, tag_at: int, silent: bool) -> None:
         message.tag = _number(message.frames, tag_at)
+        if self.follower.waits is not None:
+            self.follower.waits.take(self, message)
         if silent:
             self.follower.settler.settle(message, None, _UNKNOWN, _UNKNOWN)
         elif channel.transacted or not message.tag:
@@ -275,6 +292,8 @@ class Followed:
             self._wait(waiting, message)
 
     def _publish(self, channel: Channel, message: Message) -> None:
+        if self.follower.waits is not None:
+            self.follower.waits.take(self, message)
         tag = channel.next_tag
         if tag == 0:
             self.follower.settler.settle(message, None, _UNKNOWN, _UNKNOWN)
@@ -319,6 +338,8 @@ class Followed:
         follower.octets -= len(message.frames)
         if follower.watch is not None:
             follower.watch(message, False, time_ns)
+        if follower.waits is not None:
+            follower.waits.settle(message, outcome)
         follower.settler.settle(message, outcome, packet, time_ns)
 
     # -- answers
@@ -409,6 +430,7 @@ class Follower:
             None if nobody asks.
         watch: is called with a message that begins to wait for an answer, or no longer does; with whether it
             begins, and the time, or NO_TIME; None if nobody asks.
+        waits: joins deliveries to publishes; None if nobody asks.
         waiting: messages that wait for an answer.
         octets: those of them.
         channels: channels that are followed.
@@ -420,6 +442,7 @@ class Follower:
         self.most_waiting, self.most_octets = MOST_WAITING, MOST_OCTETS
         self.depth: Callable[[str | None, int], None] | None = None
         self.watch: Callable[[Message, bool, int], None] | None = None
+        self.waits: Waits | None = None
         self.waiting = self.octets = self.channels = 0
         self.connections: dict[Connection, Followed] = {}
 
@@ -432,6 +455,8 @@ class Follower:
 
     def lose(self, connection: Connection, direction: int) -> None:
         """Octets are missing in a direction of a connection."""
+        if self.waits is not None:
+            self.waits.fifos.lose(connection)
         followed = self.connections.get(connection)
         if followed is not None:
             followed.lose(direction)
@@ -442,6 +467,8 @@ class Follower:
         followed.closes += 1
         if followed.closes == 2:
             followed.end(_UNKNOWN, _UNKNOWN)
+            if self.waits is not None:
+                self.waits.fifos.end(connection, orderly=False)
             del self.connections[connection]
 
     def make_room(self, wanting: Followed) -> None:

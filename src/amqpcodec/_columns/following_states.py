@@ -14,8 +14,9 @@ from amqpcodec.capture import Connection
 from amqpcodec.capture.envelopes import is_frame, method_ids
 
 from .following_py import LOST_COUNT, Channel, Followed, Follower, Message, Request, Source
-from .origins import FrameOrigin, none_for
+from .origins import NO_TIME, FrameOrigin, none_for
 from .steps import step_of
+from .waits import WAYS
 
 _LAST_TAG = 2**64 - 1
 
@@ -111,6 +112,12 @@ def _restored_message(
         raise damaged("there is a message without a content header")
     message.size, message.complete, message.tag = state.number(0), state.flag(), state.number(1, _LAST_TAG)
     message.queue, message.sure = state.text_or_none(), state.flag()
+    message.found = state.text_or_none()
+    if message.found not in (None, *WAYS):
+        raise damaged("there is a message whose publish was found in a way that nobody knows")
+    wait_ns = state.perhaps(0)
+    message.wait_ns = NO_TIME if wait_ns is None else wait_ns
+    message.publish_flow, message.publish_offset = state.number(0), state.number(0)
     wrong = state.fields()
     if code := wrong.later(0, 0xFFFF):
         message.error = DecodeError(wrong.text(), code, wrong.number(0), dialect=connection.dialect)
@@ -126,7 +133,8 @@ def _message_state(message: Message, note: Note) -> list[Any]:
     return [
         note(none_for(message.packet)), none_for(message.time_ns), message.offset, message.direction,
         message.dialect.DIALECT.name, message.step, message.frames, message.header_offset, message.size,
-        message.complete, message.tag, message.queue, message.sure, wrong,
+        message.complete, message.tag, message.queue, message.sure, message.found, none_for(message.wait_ns),
+        message.publish_flow, message.publish_offset, wrong,
     ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from .. import _backend
 from .._columns.build import open_feeder
 from .._columns.decoding import Decoding
+from .._columns.schemas import WAITS
 from .._columns.text import clean
 from .._options import select, takes
 from .._state import Fields, pack, unpack
@@ -253,7 +254,7 @@ def scan_capture(
             `(file, name)` or `(file, name, end)`.
         table: name of the table to read.
         state: where the first part begins; None for the beginning of a recording.
-        options: those of `CaptureOptions`; columns do not count.
+        options: those of `CaptureOptions`. Of columns it counts but whether they say how long messages waited.
 
     Yields:
         The state before each part, and last the state behind all of them. A `CaptureSession` with such a
@@ -262,7 +263,9 @@ def scan_capture(
     Raises:
         CaptureError, DecodeError, OSError, ValueError: what `CaptureSession` raises.
     """
-    session = CaptureSession(table, state=state, **options | {"columns": ()})
+    wanted = Decoding.of(options).columns(table, options["columns"])
+    options |= {"columns": (), "_waits": any(column in WAITS for column in wanted)}
+    session = CaptureSession(table, state=state, **options)
     yield session.suspend()
     for part in parts:
         for file in part:
