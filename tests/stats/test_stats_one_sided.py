@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from support import make_capture as make
-from support.command import main
 from support.make_capture import CLIENT, SERVER
 from support.troubled import calm, troubled
 

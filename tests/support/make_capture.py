@@ -123,7 +123,7 @@ class Talk:
 
 
 def one_side(packets: Iterable[Recorded], side: int) -> list[Recorded]:
-    """The packets that a client, or a server, has sent: what a filter or a mirror of one direction records."""
+    """The packets that a client, or a server, has sent, as a filter or mirror of one direction records."""
     at = 14 + 20 + 2 * (side == CLIENT)  # of the server's port
     return [packet for packet in packets if packet.octets[at : at + 2] == (5672).to_bytes(2, "big")]
 

@@ -55,6 +55,7 @@ class Peer(Talk):
         """Publish; the test says which queues the message is put in."""
         content = amqp.BasicProperties(**properties)
         place = self.number, self.sent[CLIENT]
+        self.world.times[place] = max(self.time_ns, self.world.now) + 100_000
         method = amqp.Basic.Publish(exchange=exchange, routing_key=key)
         self.send(CLIENT, *make.split(amqp.encode_message(1, method, content, body, frame_max=4096)))
         for queue in queues:
@@ -110,6 +111,7 @@ class World:
         self.peers: list[Peer] = []
         self.queues: dict[str, deque[Post]] = {}
         self.of: dict[Place, Place] = {}
+        self.times: dict[Place, int] = {}
         self.now = make.START_NS
 
     def capture(self, without: int | None = None) -> bytes:
@@ -119,8 +121,8 @@ class World:
         return make.pcap(sorted(packets, key=lambda packet: packet.time_ns), nanos=True)
 
 
-def shop(seed: int, rounds: int = 60) -> World:
-    """A few publishers, queues and consumers; messages with ids, of their own contents, or all alike."""
+def shop(seed: int, rounds: int = 60, alike: bool = True) -> World:
+    """A few publishers, queues and consumers; messages with ids, of their own contents, or perhaps alike."""
     rng, world = random.Random(seed), World()
     queues = [f"q{number}" for number in range(rng.randint(1, 4))]
     publishers = [Peer(world) for _ in range(rng.randint(1, 3))]
@@ -134,8 +136,10 @@ def shop(seed: int, rounds: int = 60) -> World:
         consumer.consume(rng.choice(queues))
     for _ in range(rounds):
         publisher = rng.choice(publishers)
-        body = rng.choice([b"same", b"same" * 100, rng.randbytes(8)])
-        properties = rng.choice([{}, {}, {"message_id": rng.randbytes(4).hex()}, {"correlation_id": rng.choice("ab")}])
+        body = rng.choice([*[b"same", b"same" * 100] * alike, rng.randbytes(8)])
+        properties = rng.choice(
+            [{}, {}, {"message_id": rng.randbytes(4).hex()}, {"correlation_id": rng.choice("ab")}]
+        )
         if rng.random() < 0.6:
             queue = rng.choice(queues)
             publisher.publish([queue], "", queue, body, **properties)

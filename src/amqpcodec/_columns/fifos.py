@@ -1,4 +1,4 @@
-"""Queues whose order is known: all that goes into them and comes out of them was recorded, as far as that shows.
+"""Queues whose order is known: all that goes in and comes out was recorded, as far as that shows.
 
 A queue is followed from its declaration on, if the broker then says how many messages are in it, and nobody
 consumes them. What is published to it is known by the default exchange, or by bindings that were recorded. It
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from amqpcodec._state import Fields, damaged
 from amqpcodec.capture import Connection, Endpoint
 
-from .publishes import Publish, is_redelivered, names_in
+from .publishes import Publish
 from .routes import Routes
 from .steps import GET_OK
 from .text import clean
@@ -155,7 +155,9 @@ class Fifos:
 
     # -- messages
 
-    def publish(self, followed: Followed, channel: int, route: bytes, publish: Publish, lasting: bool) -> None:
+    def publish(
+        self, followed: Followed, channel: int, route: bytes, publish: Publish, lasting: bool
+    ) -> None:
         """Take a publish; `lasting` says that it is whole and stays until it is delivered."""
         connection = followed.connection
         for queue in self._routes.targets(self.vhost(connection), route):
@@ -168,16 +170,28 @@ class Fifos:
             queue.put(publish, (connection.number, channel))
             self._link(connection).publishes[queue] = None
 
-    def deliver(self, followed: Followed, message: Message, content: bytes) -> Publish | None:
-        """Take a delivery; return the publish that it is of, if the order of its queue says so."""
+    def deliver(
+        self, followed: Followed, message: Message, content: bytes, again: bool
+    ) -> tuple[Publish | None, bool]:
+        """Take a delivery.
+
+        Args:
+            followed, message: its connection, and the message.
+            content: its key.
+            again: whether it was delivered before.
+
+        Returns:
+            The publish that it is of, if the order of its queue says so, and whether that is all that can be
+            known: without a publish, it was in the queue before the recording.
+        """
         who = followed.connection.number, message.channel
         queue = self._reached(followed.connection, message.queue)
         if queue is None:
-            return None
-        publish = self._drawn(queue, message, who, content)
+            return None, False
+        drawn = self._again(queue) if again else self._drawn(queue, who, content)
         if message.step == GET_OK:
             self._leave(followed.connection, message.channel, queue)
-        return publish
+        return drawn
 
     def requeue(self, connection: Connection, name: str | None) -> None:
         """A delivery goes back to its queue."""
@@ -199,27 +213,31 @@ class Fifos:
             link.declares.clear()
             link.binds.clear()
 
-    def _drawn(self, queue: Queue, message: Message, who: Who, content: bytes) -> Publish | None:
-        if is_redelivered(message):
-            if queue.again:
-                queue.again -= 1
-            elif queue.before:
-                queue.before -= 1
-            else:
-                self._spoil(queue)
-            return None
+    def _again(self, queue: Queue) -> tuple[Publish | None, bool]:
+        """Take a delivery that was delivered before."""
+        if queue.again:
+            queue.again -= 1
+        elif queue.before:
+            queue.before -= 1
+            return None, True
+        else:
+            self._spoil(queue)
+        return None, False
+
+    def _drawn(self, queue: Queue, who: Who, content: bytes) -> tuple[Publish | None, bool]:
+        """Take the first delivery of a message."""
         if queue.before:
             queue.before -= 1
-            return None
+            return None, True
         if not queue.pending:
             self._spoil(queue)
-            return None
+            return None, False
         publish, certain = queue.draw(who)
         self._waiting -= 1
         if certain and publish.content != content:
             self._spoil(queue)
-            return None
-        return publish if certain else None
+            return None, False
+        return (publish, True) if certain else (None, False)
 
     # -- methods
 
@@ -372,7 +390,7 @@ class Fifos:
         return self.vhost(connection) == queue.vhost and connection.server == queue.server
 
     def _reached(self, connection: Connection, name: str | None) -> Queue | None:
-        """Return the queue of a name, if it is followed; those that it may be instead are followed no more."""
+        """Return the queue of a name, if it is followed; those that it may be instead are no longer."""
         if name is None:
             return None
         vhost = self.vhost(connection)

@@ -65,8 +65,8 @@ class Message:
 
     __slots__ = (
         "channel", "complete", "connection", "content", "culprit", "dialect", "direction", "error", "found",
-        "frames", "header_offset", "offset", "packet", "publish_flow", "publish_offset", "queue", "size", "step",
-        "sure", "tag", "time_ns", "wait_ns",
+        "frames", "header_offset", "offset", "packet", "publish_flow", "publish_offset", "queue", "size",
+        "step", "sure", "tag", "time_ns", "wait_ns",
     )  # fmt: skip
 
     def __init__(
@@ -368,7 +368,7 @@ class Followed:
     # -- ends
 
     def lose(self, direction: int) -> None:
-        """Octets are missing: counting no longer matches requests and answers, and there may have been answers."""
+        """Octets are missing, perhaps answers: counting no longer matches requests and answers."""
         for channel in self.channels.values():
             channel.consumes = channel.gets = ()
             if direction:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amqpcodec._state import Fields
+from amqpcodec._state import Fields, damaged
 
 from .origins import NO_TIME, none_for
 from .steps import DELIVER, GET_OK, PUBLISH
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from .following_py import Message
 
 _ARGUMENTS = 11  # octets of a method's frame before its arguments
-_SIZE_AT, _FLAGS_AT, _PROPERTIES_AT = 11, 19, 21  # of a content header's frame
+_FLAGS_AT, _PROPERTIES_AT = 19, 21  # of a content header's frame
 _MORE_FLAGS = 1
 # Properties of the class basic up to the last one that counts here, by the bit that says that they are there.
 _SHORTSTR, _TABLE, _OCTET = range(3)
@@ -58,11 +59,28 @@ class Publish(NamedTuple):
         return publish
 
 
+class _Kept:
+    """A publish with a key.
+
+    Attributes:
+        publish: the first one that is remembered; None if others had the key that are not.
+        count: how many have it.
+        places: where it was delivered, see `place_of`.
+    """
+
+    __slots__ = ("count", "places", "publish")
+
+    def __init__(self, publish: Publish | None) -> None:
+        self.publish = publish
+        self.count = 1
+        self.places: set[str] = set()
+
+
 class Known:
     """Publishes by a key, of which it matters whether one alone has it."""
 
     def __init__(self) -> None:
-        self._by_key: dict[bytes, list[Any]] = {}  # the first publish, and how many have the key
+        self._by_key: dict[bytes, _Kept] = {}
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._by_key
@@ -70,41 +88,62 @@ class Known:
     def add(self, key: bytes, publish: Publish) -> None:
         """Add a publish; nothing is done without a key."""
         if key:
-            found = self._by_key.get(key)
-            if found is None:
-                self._by_key[key] = [publish, 1]
+            kept = self._by_key.get(key)
+            if kept is None:
+                self._by_key[key] = _Kept(publish)
             else:
-                found[1] += 1
+                kept.count += 1
 
     def forget(self, key: bytes) -> None:
         """Forget a publish. The others that have its key still are several."""
-        found = self._by_key.get(key)
-        if found is not None:
-            found[1] -= 1
-            if not found[1]:
+        kept = self._by_key.get(key)
+        if kept is not None:
+            kept.publish = None
+            kept.count -= 1
+            if not kept.count:
                 del self._by_key[key]
-            elif found[1] == 1:
-                found[0] = None
 
-    def only(self, key: bytes, vhost: str | None) -> Publish | None:
-        """Return the publish that alone has a key; None if it was in another virtual host."""
-        found = self._by_key.get(key)
-        if found is None or found[1] > 1 or found[0] is None:
+    def deliver(self, key: bytes, vhost: str | None, place: str | None) -> Publish | None:
+        """Return the publish that alone has a key; None if it was in another virtual host.
+
+        Args:
+            key: the key.
+            vhost: that of the delivery, if it is known.
+            place: where it is delivered; None if it comes again there. Two first deliveries at a place are
+                of two publishes, one of which was not recorded.
+        """
+        kept = self._by_key.get(key)
+        if kept is None or kept.publish is None:
             return None
-        publish: Publish = found[0]
-        return publish if vhost is None or publish.vhost in (None, vhost) else None
+        if place is not None:
+            if place in kept.places:
+                kept.publish = None
+                return None
+            kept.places.add(place)
+        alone = kept.count == 1 and (vhost is None or kept.publish.vhost in (None, vhost))
+        return kept.publish if alone else None
 
-    def several(self) -> list[bytes]:
-        """Return the keys of one publish that others had, too."""
-        return [key for key, found in self._by_key.items() if found[0] is None]
+    def state(self) -> list[Any]:
+        """Return what `restore` takes beside the publishes."""
+        return [
+            [key, kept.publish is None, sorted(kept.places)]
+            for key, kept in self._by_key.items()
+            if kept.publish is None or kept.places
+        ]
 
-    def restore(self, key: bytes) -> bool:
-        """Take one of those of `several`, once all publishes are there; return whether there is one."""
-        found = self._by_key.get(key)
-        if found is None:
-            return False
-        found[0] = None
-        return True
+    def restore(self, state: Iterator[Fields]) -> None:
+        """Go on from a state, once all publishes are there."""
+        for fields in state:
+            kept = self._by_key.get(fields.octets())
+            if kept is None:
+                raise damaged("there is no publish of this content")
+            if fields.flag():
+                kept.publish = None
+            places = fields.list()
+            if not all(type(place) is str for place in places):
+                raise damaged("a message was delivered nowhere")
+            kept.places.update(places)
+            fields.end()
 
 
 def route_of(message: Message) -> bytes:
@@ -119,6 +158,13 @@ def route_of(message: Message) -> bytes:
         at += 1 + frames[at]
     middle = at + 1 + frames[at]
     return frames[at : middle + 1 + frames[middle]]
+
+
+def place_of(message: Message) -> str:
+    """Return where a message is delivered: its queue, or its consumer if that is not known."""
+    if message.queue is not None:
+        return f"queue {message.queue}"
+    return f"channel {message.channel} of {message.connection.number} for {message.consumer_tag}"
 
 
 def is_redelivered(message: Message) -> bool:
@@ -140,12 +186,16 @@ def flags_of(header: bytes) -> int:
     return int.from_bytes(header[_FLAGS_AT:_PROPERTIES_AT], "big")
 
 
-def ident_of(header: bytes, route: bytes) -> bytes:
-    """Return what names a message among those to the same place: its id, else its correlation id, and its size.
+def ident_of(header: bytes, route: bytes, body: bytes) -> bytes:
+    """Return what names a message among those on the same route: its id or correlation id, and its body.
 
     Args:
         header: the frame of its content header.
         route: where it goes, from `route_of`.
+        body: what stands for its body.
+
+    Returns:
+        A key; nothing for a message without an id.
     """
     flags = flags_of(header)
     if not flags & (_MESSAGE_ID | _CORRELATION_ID) or flags & _MORE_FLAGS:
@@ -167,4 +217,4 @@ def ident_of(header: bytes, route: bytes) -> bytes:
         at += size
     if at > end or len(found) <= 2:
         return b""
-    return route + found + header[_SIZE_AT:_FLAGS_AT]
+    return route + found + body

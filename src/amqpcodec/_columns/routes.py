@@ -96,7 +96,9 @@ class Routes:
             yield from self.named(vhost, routing_key)
             return
         self._note(self._published, (vhost, exchange))
-        for (host, name), bindings in self._bindings.items() if vhost is None else self._bound(vhost, exchange):
+        for (host, name), bindings in (
+            self._bindings.items() if vhost is None else self._bound(vhost, exchange)
+        ):
             if name == exchange:
                 kind = _PREDECLARED.get(name) or self._types[host, name]
                 for pattern, queue in bindings:
@@ -126,7 +128,8 @@ class Routes:
         """Go on from a state, with the queues that were followed then."""
         self._full = state.flag()
         for fields in state.items():
-            self._types[fields.text(), fields.text()] = fields.text()
+            where = fields.text(), fields.text()
+            self._types[where] = fields.text()
             fields.end()
         for vhost, _ in self._queues:
             self._hosts[vhost] = None
@@ -162,7 +165,9 @@ def _fits(pattern: list[str], words: list[str]) -> bool:
     """Return whether the words of a routing key fit a pattern: `*` is any word, `#` any number of words."""
     reached = _behind_any(pattern, {0})
     for word in words:
-        following = {at + (pattern[at] != "#") for at in reached if pattern[at : at + 1] in (["*"], ["#"], [word])}
+        following = {
+            at + (pattern[at] != "#") for at in reached if pattern[at : at + 1] in (["*"], ["#"], [word])
+        }
         reached = _behind_any(pattern, following)
     return len(pattern) in reached
 

@@ -3,7 +3,7 @@
 A delivery does not say which publish it is of. Three things tell, the surest first:
 
 * the order of its queue, where all that goes into it and comes out of it was recorded: see `fifos`;
-* an id that one publish alone has, to the same exchange and routing key and of the same size;
+* an id that one publish alone has, to the same exchange and routing key and with the same body;
 * a content that one publish alone has: the same exchange, routing key, properties and body.
 
 It is one text of Python in both builds, which runs only if a column asks for it.
@@ -16,12 +16,12 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from amqpcodec._state import Fields, damaged
+from amqpcodec._state import Fields
 from amqpcodec.capture import Connection
 
 from .fifos import Fifos
 from .origins import NO_TIME
-from .publishes import EXPIRATION, Known, Publish, flags_of, ident_of, route_of
+from .publishes import EXPIRATION, Known, Publish, flags_of, ident_of, is_redelivered, place_of, route_of
 from .steps import PUBLISH, RETURN
 
 if TYPE_CHECKING:
@@ -35,16 +35,18 @@ _PAYLOAD = slice(7, -1)  # of a frame
 
 
 def digest(header: bytes, parts: Iterable[bytes]) -> bytes:
-    """Return what stands for properties and body of a content.
+    """Return what stands for the body of a content, and behind it what stands for properties and body.
 
     Args:
         header: the frame of its content header.
         parts: the payloads of the frames of its body.
     """
-    found = blake2b(header[_PAYLOAD], digest_size=_DIGEST)
+    found = blake2b(digest_size=_DIGEST)
     for part in parts:
         found.update(part)
-    return found.digest()
+    body = found.digest()
+    found.update(header[_PAYLOAD])
+    return body + found.digest()
 
 
 class Waits:
@@ -82,9 +84,7 @@ class Waits:
         route, header = route_of(message), message.header or b""
         content, ident = self._keys(message, route)
         vhost = self.fifos.vhost(followed.connection)
-        publish = Publish(
-            followed.connection.number, message.offset, message.time_ns, vhost, content, ident
-        )
+        publish = Publish(followed.connection.number, message.offset, message.time_ns, vhost, content, ident)
         lasting = bool(content) and not flags_of(header) & EXPIRATION
         self.fifos.publish(followed, message.channel, route, publish, lasting)
         if content:
@@ -104,12 +104,15 @@ class Waits:
 
     def _deliver(self, followed: Followed, message: Message) -> None:
         content, ident = self._keys(message, route_of(message))
-        publish, way = self.fifos.deliver(followed, message, content), EXACT
-        if publish is None:
-            vhost = self.fifos.vhost(followed.connection)
-            publish, way = self._by_ident.only(ident, vhost), BY_ID
+        again = is_redelivered(message)
+        publish, decided = self.fifos.deliver(followed, message, content, again)
+        way = EXACT
+        if not decided or publish is not None:
+            place, vhost = None if again else place_of(message), self.fifos.vhost(followed.connection)
+            by_ident = self._by_ident.deliver(ident, vhost, place)
+            by_content = self._by_content.deliver(content, vhost, place)
             if publish is None:
-                publish, way = self._by_content.only(content, vhost), BY_CONTENT
+                publish, way = (by_content, BY_CONTENT) if by_ident is None else (by_ident, BY_ID)
         if publish is not None:
             message.found = way
             message.publish_flow, message.publish_offset = publish.flow, publish.offset
@@ -122,7 +125,8 @@ class Waits:
         """Return the keys of a message; empty ones of one that is not whole."""
         if not message.complete:
             return b"", b""
-        return route + message.content, ident_of(message.header or b"", route)
+        ident = ident_of(message.header or b"", route, message.content[:_DIGEST])
+        return route + message.content, ident
 
     # -- states
 
@@ -131,9 +135,9 @@ class Waits:
         kept = dict.fromkeys(self._publishes)
         waiting = [publish for publish in self.fifos.pending() if publish not in kept]
         numbers = {publish: number for number, publish in enumerate((*kept, *waiting))}
-        several = self._by_content.several(), self._by_ident.several()
+        known = self._by_content.state(), self._by_ident.state()
         states = [publish.state() for publish in numbers]
-        return [self._forgotten, len(kept), states, *several, *self.fifos.state(numbers)]
+        return [self._forgotten, len(kept), states, *known, *self.fifos.state(numbers)]
 
     def restore(self, state: Fields, connections: dict[int, Connection]) -> None:
         """Go on from a state.
@@ -150,8 +154,6 @@ class Waits:
         for publish in publishes[:kept]:
             self._remember(publish)
         for known in (self._by_content, self._by_ident):
-            for key in state.list():
-                if type(key) is not bytes or not known.restore(key):
-                    raise damaged("there is no publish of this content")
+            known.restore(state.items())
         self.fifos.restore(state, publishes, connections)
         state.end()

@@ -254,7 +254,7 @@ def scan_capture(
             `(file, name)` or `(file, name, end)`.
         table: name of the table to read.
         state: where the first part begins; None for the beginning of a recording.
-        options: those of `CaptureOptions`. Of columns it counts but whether they say how long messages waited.
+        options: those of `CaptureOptions`. Of columns it counts whether one says how long messages waited.
 
     Yields:
         The state before each part, and last the state behind all of them. A `CaptureSession` with such a
@@ -264,8 +264,8 @@ def scan_capture(
         CaptureError, DecodeError, OSError, ValueError: what `CaptureSession` raises.
     """
     wanted = Decoding.of(options).columns(table, options["columns"])
-    options |= {"columns": (), "_waits": any(column in WAITS for column in wanted)}
-    session = CaptureSession(table, state=state, **options)
+    unseen: Any = options | {"columns": (), "_waits": any(column in WAITS for column in wanted)}
+    session = CaptureSession(table, state=state, **unseen)
     yield session.suspend()
     for part in parts:
         for file in part:

@@ -204,7 +204,7 @@ class Reassembler:
         return chunks
 
     def flush(self, peer_ending: bool) -> list[Chunk]:
-        """Emit everything that waits, and a gap up to the FIN, or up to what was acknowledged; nothing follows.
+        """Emit everything that waits, and a gap up to the FIN or what was acknowledged; nothing follows.
 
         Args:
             peer_ending: whether the receiver has sent a FIN. Then it has acknowledged one of the sender, too.

@@ -115,7 +115,8 @@ class Flow:
         chunks = reassembler.flush(self.directions[1 - direction].ending)
         self.emit(direction, chunks, events)
         if chunks and chunks[-1].octets is None and not chunks[-1].position:
-            events[-1] = events[-1]._replace(whole=True)
+            last, missing = events.pop(), chunks[-1].length
+            events.append(Gap(self.connection, direction, 0, missing, last.packet, last.time_ns, whole=True))
         events.append(Close(self.connection, direction, reassembler.position, self.packet, self._last_time()))
 
     def add(self, direction: int, segment: Segment, events: list[Event]) -> None:

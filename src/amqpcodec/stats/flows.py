@@ -55,8 +55,8 @@ class _Flow:
     """
 
     __slots__ = (
-        "begun", "blocked", "closes", "closing", "connection", "cut", "last", "opened", "row", "silence", "since",
-        "stays", "unheard",
+        "begun", "blocked", "closes", "closing", "connection", "cut", "last", "opened", "row", "silence",
+        "since", "stays", "unheard",
     )  # fmt: skip
 
     def __init__(self, connection: Connection) -> None:

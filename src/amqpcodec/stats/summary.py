@@ -301,8 +301,8 @@ class Life:
         channel: the channel; 0 for the connection.
         begin_ns, end_ns: its first and last packet; of a channel its first method and channel.close-ok.
         ended: ``"closed"``: by a close method; ``"with-connection"``: without one; ``"broken"``: TCP ended
-            without connection.close; ``"recording"``: it was open when the recording ended; ``"unknown"``: the
-            recording lacks the end.
+            without connection.close; ``"recording"``: it was open when the recording ended; ``"unknown"``:
+            the recording lacks the end.
         by, reply_code, reply_text: who sent the close method, and what is in it; None without one.
         channels: how many channels of the connection there were; 0 for a channel.
     """
