@@ -61,7 +61,7 @@ def test_findings_say_what_and_who(summary: stats.Summary) -> None:
         "1 connection closed by an error: 530 NOT_ALLOWED by the server, once."
     )
     assert texts["blocked"].startswith("1 block of publishers by the broker, for 4 s in all")
-    assert texts["publish-refused"].endswith("for 10 messages whose answer could be followed.")
+    assert texts["publish-refused"].endswith("of 10 messages whose answer could be followed.")
     assert texts["unacknowledged"].startswith("28 of 30 deliveries")
     assert texts["growing-queues"] == "1 queue that only grew: orders from 0 to 30 messages."
     assert texts["returned"].endswith("312 NO_ROUTE.")

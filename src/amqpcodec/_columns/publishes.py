@@ -23,6 +23,7 @@ _KINDS = (
     (0x0400, _SHORTSTR), (0x0200, _SHORTSTR), (0x0100, _SHORTSTR), (0x0080, _SHORTSTR),
 )  # fmt: skip
 EXPIRATION = 0x0100
+HALF = 16  # octets of what stands for a body, and of what stands for properties and body
 _CORRELATION_ID, _MESSAGE_ID = 0x0400, 0x0080
 
 

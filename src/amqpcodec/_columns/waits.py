@@ -21,7 +21,17 @@ from amqpcodec.capture import Connection
 
 from .fifos import Fifos
 from .origins import NO_TIME
-from .publishes import EXPIRATION, Known, Publish, flags_of, ident_of, is_redelivered, place_of, route_of
+from .publishes import (
+    EXPIRATION,
+    HALF,
+    Known,
+    Publish,
+    flags_of,
+    ident_of,
+    is_redelivered,
+    place_of,
+    route_of,
+)
 from .steps import PUBLISH, RETURN
 
 if TYPE_CHECKING:
@@ -30,7 +40,6 @@ if TYPE_CHECKING:
 MOST_PUBLISHES = 100_000  # that are remembered, in total
 EXACT, BY_ID, BY_CONTENT, DROPPED = "exact", "by id", "by content", "dropped"
 WAYS = (EXACT, BY_ID, BY_CONTENT, DROPPED)
-_DIGEST = 16  # octets
 _PAYLOAD = slice(7, -1)  # of a frame
 
 
@@ -41,7 +50,7 @@ def digest(header: bytes, parts: Iterable[bytes]) -> bytes:
         header: the frame of its content header.
         parts: the payloads of the frames of its body.
     """
-    found = blake2b(digest_size=_DIGEST)
+    found = blake2b(digest_size=HALF)
     for part in parts:
         found.update(part)
     body = found.digest()
@@ -125,7 +134,7 @@ class Waits:
         """Return the keys of a message; empty ones of one that is not whole."""
         if not message.complete:
             return b"", b""
-        ident = ident_of(message.header or b"", route, message.content[:_DIGEST])
+        ident = ident_of(message.header or b"", route, message.content[:HALF])
         return route + message.content, ident
 
     # -- states

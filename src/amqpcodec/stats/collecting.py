@@ -71,7 +71,7 @@ class Collector:
         arguments = tuple(f"args.{argument}" for argument in self._arguments)
         tables = {
             "connections": _CONNECTIONS, "errors": _ERRORS, "methods": (*_METHODS, *arguments),
-            "deliveries": (*Delivery._fields, "body_size", "complete"),
+            "deliveries": (*Delivery._fields, "complete"),
         }  # fmt: skip
         self._of_streams = options["input"] == "stream"
         self._depths = Depths()
@@ -156,6 +156,7 @@ class Collector:
             rates=self._timeline.rates(),
             confirms=self._outcomes.confirms.latency(),
             acks=self._outcomes.acks.latency(),
+            waits=self._outcomes.waits.largest(top),
             by_queue=self._outcomes.queues.largest(top),
             by_consumer=self._outcomes.consumers.largest(top),
             by_publisher=self._outcomes.publishers.largest(top),

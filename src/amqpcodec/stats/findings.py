@@ -167,8 +167,8 @@ def _refusals(summary: Summary) -> Iterator[Finding]:
         refused = sum(row["times"] for row in refusals)
         if refused:
             brief = f"{_count(refused, 'refusal')} by {brief}"
-            followed = getattr(summary, latency).negative
-            text = f"{brief}, for {_count(followed, 'message')} whose answer could be followed."
+            different = getattr(summary, latency).negative_messages
+            text = f"{brief}, of {_count(different, 'message')} whose answer could be followed."
             yield Finding(code, severity, section, refused, brief, text)
     again = _total(summary.redelivered, "messages")
     if again:
@@ -201,6 +201,11 @@ def _answers(summary: Summary) -> Iterator[Finding]:
             listed = ", ".join(f"{name} {lasting(value)}" for name, value in latency.percentiles.items())
             text = f"Slow {what}: {listed}, the slowest {lasting(latency.most_ns or 0)}."
             yield Finding(code, "warning", section, latency.count, brief, text)
+    dropped = sum(wait.dropped for wait in summary.waits)
+    if dropped:
+        brief = f"{dropped:,} {_for(dropped, 'delivery', 'deliveries')} of publishes that may be forgotten"
+        text = f"{brief}: too many messages were published meanwhile, so how long they waited is not known."
+        yield Finding("waits-dropped", "note", "Publish to delivery", dropped, brief, text)
     unfollowed = acks.unfollowed + confirms.unfollowed
     if unfollowed:
         brief = _count(unfollowed, "message") + " not followed"
