@@ -346,7 +346,8 @@ def test_states_found_without_rows_join_if_a_column_asks_for_it(build: str) -> N
     ("pattern", "key", "fits"),
     [
         ("#", "", True), ("#", "a.b", True), ("a.#", "a", True), ("a.#.b", "a.b", True),
-        ("a.#.b", "a.x.y.b", True), ("a.#.b", "a.x", False), ("*", "", False), ("*", "a", True), ("a.*", "a", False), ("#.#", "x", True),
+        ("a.#.b", "a.x.y.b", True),
+        ("a.#.b", "a.x", False), ("*", "", False), ("*", "a", True), ("a.*", "a", False), ("#.#", "x", True),
         ("*.#", "", False), ("", "", True), ("", "a", False), ("#." * 20 + "z", "a." * 200 + "y", False),
     ],
 )  # fmt: skip

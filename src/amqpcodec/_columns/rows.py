@@ -232,6 +232,8 @@ class Rows:
         )  # fmt: skip
         if fault.octets and not self._secret(fault.octets):
             cells["octets"] = fault.octets
+        if fault.dropped:
+            cells["dropped"] = fault.dropped
         return Row(cells, len(fault.octets))
 
     def packet_row(self, located: LocatedSegment) -> Row:

@@ -136,6 +136,7 @@ _CONNECTIONS = (
     Column("client", "string", label="address and port of the client"),
     Column("server", "string", label="address and port of the server"),
     Column("dialect", "string", label="dialect that the connection speaks"),
+    Column("copy_of", "int64", label="connection that it repeats with other addresses, as one recorded twice"),
     Column("ts_first", "timestamp", label="time of its first packet"),
     Column("ts_last", "timestamp", label="time of its last packet"),
     Column("product", "string", label="product of the server, as connection.start says"),
@@ -171,6 +172,7 @@ _ERRORS = (
     Column("message", "string", label="what is wrong"),
     Column("length", "int64", label="octets that are missing, lost or in error"),
     Column("octets", "binary", label="these octets, as far as they are known"),
+    Column("dropped", "int64", label="packets that the recorder has dropped, as it says itself"),
 )
 _PACKETS = (
     Column("seq", "int64", label="sequence number in the TCP header"),

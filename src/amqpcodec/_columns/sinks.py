@@ -331,7 +331,8 @@ class ConnectionSink(Sink):
         del self._summaries[connection]
         if summary.exists:
             lead = {"file": self.make.files.locate(event.packet)[0], **self.make.origin(connection)}
-            self._add(Row({**lead, "dialect": connection.dialect, **summary.row()}, 0))
+            said = {"dialect": connection.dialect, "copy_of": connection.copy_of}
+            self._add(Row({**lead, **said, **summary.row()}, 0))
 
     def snapshot(self, note: Note) -> list[Any]:
         """See `Sink.snapshot`."""

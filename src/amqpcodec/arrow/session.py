@@ -52,6 +52,7 @@ class CaptureSession:
     Attributes:
         schema: that of every batch.
         faults: as for `CaptureReader`, counted by this session.
+        tracker: follows the connections, see `capture.StreamTracker`.
 
     Raises:
         TypeError, ValueError: no such table or column; an option that cannot be; a state that is damaged, or
@@ -67,7 +68,7 @@ class CaptureSession:
         self.faults: dict[str, int] = {}
         self._sink, self._feeder = open_feeder(table, wanted, decoding, faults=self.faults)
         streams = _backend.load("amqpcodec.capture.streams", decoding.impl)
-        self._tracker = streams.StreamTracker(**select(TrackingOptions, options))
+        self.tracker = streams.StreamTracker(**select(TrackingOptions, options))
         self._read_part = _backend.load("amqpcodec._columns.feeder", decoding.impl).feed_part
         self._position: FilePosition | None = None  # None between two files
         self._before = 0  # packets of the files before
@@ -83,6 +84,7 @@ class CaptureSession:
             ("out_of_order_bytes", options["out_of_order_bytes"]),
             ("out_of_order_segments", options["out_of_order_segments"]),
             ("flow_timeout", str(options["flow_timeout"])),
+            ("copies", options["copies"]),
         ]
         if state is not None:
             self._restore(unpack(state))
@@ -133,7 +135,7 @@ class CaptureSession:
             return packet
 
         position = [] if self._position is None else [self._position.state()]
-        kept = [self._tracker.state(note), self._feeder.snapshot(note)]
+        kept = [self.tracker.state(note), self._feeder.snapshot(note)]
         return pack([self._terms, self._before, position, self._sink.make.files.state(packets), *kept])
 
     def finish(self) -> Iterator[pa.RecordBatch]:
@@ -194,7 +196,7 @@ class CaptureSession:
         self, source: ByteSource | None, position: FilePosition, end: int | None
     ) -> Iterator[pa.RecordBatch]:
         try:
-            for _ in self._read_part(source, self._feeder, self._tracker, position, self._before, end):
+            for _ in self._read_part(source, self._feeder, self.tracker, position, self._before, end):
                 yield from self._batches()
         except CaptureError:
             # There was no packet in it.
@@ -211,7 +213,7 @@ class CaptureSession:
 
     def _rest(self) -> Iterator[pa.RecordBatch]:
         try:
-            for event in self._tracker.finish():
+            for event in self.tracker.finish():
                 self._feeder.feed(event)
                 yield from self._batches()
         except AmqpError:
@@ -234,7 +236,7 @@ class CaptureSession:
         for position in state.items():
             self._position = FilePosition.restored(position)
         self._sink.make.files.restore(state.items())
-        flows = self._tracker.restore(state.fields())
+        flows = self.tracker.restore(state.fields())
         self._feeder.restore(state.fields(), flows)
         state.end()
 

@@ -110,12 +110,14 @@ class Connection:
         client: the end that opened it, or whose peer has the port asked for.
         server: the other end.
         dialect: name of the dialect it is decoded as, once that is known.
+        copy_of: number of the connection that it repeats with other addresses, if it was recorded twice.
     """
 
     number: int
     client: Endpoint | None
     server: Endpoint | None
     dialect: str | None = field(default=None)
+    copy_of: int | None = field(default=None)
 
 
 class Data(NamedTuple):
@@ -219,6 +221,7 @@ class Fault(NamedTuple):
         length: octets concerned; 0 where unknown.
         reply_code: the AMQP reply code, for kind ``"error"``.
         octets: the offending frame, for kind ``"error"`` with its end known.
+        dropped: packets that the recorder says it has dropped, for kind ``"file"``.
     """
 
     kind: FaultKind
@@ -231,6 +234,7 @@ class Fault(NamedTuple):
     length: int = 0
     reply_code: int | None = None
     octets: bytes = b""
+    dropped: int = 0
 
 
 Item = CapturedFrame | Fault

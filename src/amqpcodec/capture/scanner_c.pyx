@@ -16,7 +16,7 @@ from .flowtable_c cimport Entry, FlowTable
 from .headers cimport FOREIGN, TCP, Headers, Layer, read_headers
 from .readahead_c cimport ReadAhead
 from .reassembly_c cimport Reassembler
-from .streams_c cimport _NO_TIME, Flow, StreamTracker, _key
+from .streams_c cimport COMPARED, _NO_TIME, Flow, StreamTracker, _key
 
 from .container import damage
 from .model import CaptureError, Endpoint, Packet, Segment
@@ -72,6 +72,8 @@ cdef inline Verdict judge(
     """Return what `StreamTracker.feed` would do with a segment of a known flow; SLOW unless it is certain."""
     cdef long long ahead
     if headers.flags & (SYN | FIN | RST) or time_ns > tracker._deadline:
+        return SLOW
+    if flow.compared < COMPARED:
         return SLOW
     if not flow.selected:
         return NOTHING
@@ -443,7 +445,8 @@ cdef class Scanner:
         note(self._tracker, <Flow>entry.flow, <Reassembler>entry.peer, headers, packet, time_ns)
         if verdict == OCTETS:
             advance(<Reassembler>entry.own, headers.length)
-        if every_segment and entry.consumer_state != NULL:
+        # The consumer has no state any more of a connection that was left out.
+        if every_segment and entry.consumer_state != NULL and (<Flow>entry.flow).selected:
             answer = self._consumer.segment(
                 entry.consumer_state, headers, position_of(<Reassembler>entry.own, headers), packet, time_ns
             )

@@ -13,7 +13,9 @@ from amqpcodec._kernel.slots.constructors_py import describe
 
 from .._state import Fields, Note, damaged
 from .._typing import Any
-from ..options import AMQP_PORT, FLOW_TIMEOUT, OUT_OF_ORDER_BYTES, OUT_OF_ORDER_SEGMENTS
+from ..options import AMQP_PORT, FLOW_TIMEOUT, KEEP, OUT_OF_ORDER_BYTES, OUT_OF_ORDER_SEGMENTS
+from .copies import COMPARED, ENOUGH, Copies
+from .elsewhere import Elsewhere
 from .model import (
     CLIENT_TO_SERVER,
     SERVER_TO_CLIENT,
@@ -47,7 +49,9 @@ class Flow:
     """A connection and the state of its two directions."""
 
     __slots__ = (
+        "alike",
         "client",
+        "compared",
         "connection",
         "current",
         "directions",
@@ -70,6 +74,7 @@ class Flow:
         self.time_ns = _NO_TIME
         self.touched = 0  # counts segments, over all connections
         self.waiting = 0
+        self.compared = self.alike = 0  # of its first segments with those of other connections
 
     def note(self, packet: int, time_ns: int | None) -> None:
         """Record when the last segment came."""
@@ -141,7 +146,8 @@ class Flow:
             note(self.packet)
         ends = [client.address, client.port, server.address, server.port]
         last = [self.packet, self._last_time(), self.touched]
-        return [*ends, self.connection.number, *last, one.state(note), other.state(note)]
+        compared = [self.compared, self.alike, self.connection.copy_of]
+        return [*ends, self.connection.number, *last, one.state(note), other.state(note), *compared]
 
     def _last_time(self) -> int | None:
         return None if self.time_ns == _NO_TIME else self.time_ns
@@ -151,11 +157,16 @@ class StreamTracker:
     """Turns segments into the ordered octets of both directions of every connection.
 
     Args:
-        port, out_of_order_bytes, out_of_order_segments, flow_timeout: see
+        port, out_of_order_bytes, out_of_order_segments, flow_timeout, copies: see
             `amqpcodec.options.TrackingOptions`.
         max_waiting_bytes: bytes of memory for segments that wait for earlier ones, over all connections.
             Beyond it, the connections longest silent emit theirs with gaps.
         max_connections: connections remembered; the one longest silent is closed first.
+
+    Attributes:
+        recorded_twice: connections that are copies of others.
+        heard: whether there was anything on the ports asked for.
+        elsewhere: what is on others.
 
     A SYN with a new initial sequence number opens a new connection on a known pair of endpoints, and so
     do two segments in a row that cannot belong to the old one.
@@ -168,6 +179,7 @@ class StreamTracker:
         out_of_order_bytes: int = OUT_OF_ORDER_BYTES,
         out_of_order_segments: int = OUT_OF_ORDER_SEGMENTS,
         flow_timeout: float = FLOW_TIMEOUT,
+        copies: str = KEEP,
         max_waiting_bytes: int = MAX_WAITING_BYTES,
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
@@ -184,6 +196,11 @@ class StreamTracker:
         self._fed = 0
         self._count = 0
         self._waiting = 0
+        self._copies = Copies()
+        self._drops_copies = copies != KEEP
+        self.recorded_twice = 0
+        self.heard = False
+        self.elsewhere = Elsewhere()
 
     def feed(self, segment: Segment) -> list[Event]:
         """Add one segment; returns the events that are now in order."""
@@ -194,6 +211,8 @@ class StreamTracker:
             self._settle(time_ns, events)
         flow = self._flow_of(segment, events)
         flow.touched = self._fed
+        if flow.compared < COMPARED:
+            self._compare(flow, segment, events)
         if flow.selected:
             flow.note(segment.packet, time_ns)
             self._advance(flow, flow.direction(segment.source), segment, events)
@@ -227,7 +246,8 @@ class StreamTracker:
         flows = self._by_silence()
         numbers = {flow: number for number, flow in enumerate(flows)}
         closing = [[numbers[flow], deadline] for flow, deadline in self._closing.items()]
-        return [self._fed, self._count, [flow.state(note) for flow in flows], closing]
+        copies = [self.recorded_twice, self._copies.state()]
+        return [self._fed, self._count, [flow.state(note) for flow in flows], closing, *copies]
 
     def restore(self, state: Fields) -> dict[int, Flow]:
         """Continue from a state, before anything is fed; returns the connections by their numbers."""
@@ -241,6 +261,8 @@ class StreamTracker:
             self._closing[flow] = fields.number(-_NEVER, _NEVER + _CLOSING_NS)
             fields.end()
         self._set_deadline()
+        self.recorded_twice = state.number(0)
+        self._copies.restore(state)
         state.end()
         known = {flow.connection.number: flow for flow in flows}
         if len(known) < len(flows):
@@ -257,6 +279,10 @@ class StreamTracker:
         flow.touched = state.number(0, self._fed)
         flow.directions[CLIENT_TO_SERVER].restore(state.fields(), client, server)
         flow.directions[SERVER_TO_CLIENT].restore(state.fields(), server, client)
+        flow.compared, flow.alike = state.number(0, COMPARED), state.number(0, 2 * COMPARED)
+        connection.copy_of = state.perhaps(0)
+        if connection.copy_of is not None and self._drops_copies:
+            flow.selected = False
         state.end()
         if key in self._flows:
             raise damaged("two connections have the same endpoints")
@@ -288,6 +314,28 @@ class StreamTracker:
                 own = flow.directions[flow.direction(segment.source)]
                 own.open(segment.seq)
         return flow
+
+    def _compare(self, flow: Flow, segment: Segment, events: list[Event]) -> None:
+        """Look at one of the first segments: whether it repeats one of another connection, or what it carries."""
+        flow.compared += 1
+        connection = flow.connection
+        if not flow.selected:
+            self.elsewhere.see(connection.server.port, segment)
+        else:
+            self.heard = self.heard or segment.length > 0
+            original = self._copies.original(connection.number, segment)
+            if original is not None and connection.copy_of is None:
+                flow.alike += 1 + (segment.length > 0)
+                if flow.alike >= ENOUGH:
+                    self._mark_copy(flow, original, events)
+
+    def _mark_copy(self, flow: Flow, original: int, events: list[Event]) -> None:
+        flow.connection.copy_of = original
+        self.recorded_twice += 1
+        if self._drops_copies:
+            self._finish_flow(flow, events)
+            flow.selected = False
+            flow.compared = COMPARED
 
     def _advance(self, flow: Flow, direction: int, segment: Segment, events: list[Event]) -> None:
         own, peer = flow.directions[direction], flow.directions[1 - direction]

@@ -24,6 +24,8 @@ def findings(summary: Summary) -> list[Finding]:
 def verdict(summary: Summary, found: Iterable[Finding]) -> str:
     """Return the verdict on the recording, in a sentence or two."""
     totals = summary.totals
+    if not summary.files:
+        return "No file could be read."
     if not totals["connections"]:
         return "There is no AMQP in this recording, on the ports that were looked at."
     problems = [finding for finding in found if finding.severity != "note"]
@@ -102,12 +104,24 @@ def _faults(summary: Summary) -> Iterator[Finding]:
         brief = (
             _count(row["octets"], "byte") + f" that {_for(row['octets'], 'belongs', 'belong')} to no frame"
         )
-        text = f"{brief}, in {_count(row['times'], 'place')}: damaged, encrypted, or not AMQP."
+        cut = summary.totals["octets_cut_off"]
+        why = "damaged, encrypted, or not AMQP"
+        if cut == row["octets"]:
+            why = "a gap cuts their frames"
+        elif cut:
+            why = f"a gap cuts the frames of {cut:,}; the others are {why}"
+        text = f"{brief}, in {_count(row['times'], 'place')}: {why}."
         yield Finding("lost", "warning", section, row["octets"], brief, text)
+    dropped = summary.totals["packets_dropped"]
+    if dropped:
+        brief = _count(dropped, "packet") + " dropped by the recorder"
+        text = f"{brief}, as it says itself: it was too slow, so that octets are missing."
+        yield Finding("dropped", "warning", section, dropped, brief, text)
     if "FILE" in by_code:
         times = by_code["FILE"]["times"]
         brief = _count(times, "fault") + " of the file"
-        yield Finding("file", "warning", section, times, brief, f"{brief}: it is damaged or was cut short.")
+        what = ": it is damaged or was cut short" * (not dropped)
+        yield Finding("file", "warning", section, times, brief, f"{brief}{what}.")
 
 
 def _closings(summary: Summary) -> Iterator[Finding]:
@@ -261,6 +275,10 @@ _INCIDENTS = (
      ", {} in all: a peer hung, or the network did"),
     ("one-sided", "warning", "connection", "recorded in one direction only",
      ": the other was acknowledged and is missing, so nothing is said about it, such as answers"),
+    ("recorded-twice", "warning", "connection", "recorded twice",
+     " with other addresses, as before and after their translation: messages count twice, unless --copies drop"),
+    ("left-out", "note", "connection", "left out",
+     ", which repeat others with other addresses"),
     ("open-at-the-end", "note", "connection", "without connection.close at the end",
      " of the recording: perhaps still open"),
 )  # fmt: skip

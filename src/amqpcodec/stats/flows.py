@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..capture import CLIENT_TO_SERVER, Close, Connection, Data, Event, Fault, Gap
+from ..options import KEEP
 from .counters import Tally
 from .lives import Lives, Stays
 from .summary import SUCCESS, Incident
@@ -22,9 +23,11 @@ class Incidents:
 
     Args:
         top: how many to keep of each kind.
+        copies: what becomes of connections that were recorded twice.
     """
 
-    def __init__(self, top: int) -> None:
+    def __init__(self, top: int, copies: str = KEEP) -> None:
+        self.of_copies = "recorded-twice" if copies == KEEP else "left-out"
         self.counts = Tally(("kind",), ("times", "duration_ns"))
         self.first: list[Incident] = []
         self._top = top
@@ -186,6 +189,8 @@ class Flows:
     def _close(self, flow: _Flow) -> None:
         flow.closes += 1
         if flow.closes == 2:
+            if flow.connection.copy_of is not None:
+                self._add(flow, self._incidents.of_copies, self.last_ns, text=f"as #{flow.connection.copy_of}")
             self._closed.append(flow)
             self._ending[flow] = None
 

@@ -91,8 +91,8 @@ class Party:
         pause_ns: the longest time without a message, likewise.
         mean_ns, p50_ns, p99_ns, most_ns: latencies of the answers, percentiles at most 0.8 % too large; None
             without answers.
-        wait_p50_ns, wait_p99_ns: of a queue, how long messages waited from publish to delivery, likewise; None
-            where that is not known of any.
+        wait_p50_ns, wait_p99_ns: of a queue, how long messages waited from publish to delivery, likewise;
+            None where that is not known of any.
         size_p50, size_p99, size_most: of a publisher, octets of bodies, likewise; None without any.
         first_ns, last_ns: when its first and last message came.
         others: how many it stands for, if it is the sum of those that are not shown; it has but the sums of
@@ -135,12 +135,12 @@ class Wait:
         queue: where they were delivered from.
         exchange, routing_key: where they were published to.
         messages: delivered for the first time.
-        exact, by_id, by_content: how many were joined to their publish by the order of the queue, by an id, by
-            their content.
+        exact, by_id, by_content: how many were joined to their publish by the order of the queue, by an id,
+            by their content.
         dropped: how many may be of a publish that was forgotten, since too many were remembered.
-        mean_ns, p50_ns, p99_ns, most_ns: how long those that were joined waited, percentiles at most 0.8 % too
-            large; None without any.
-        others: how many it stands for, if it is the sum of those that are not shown; it has counts alone then.
+        mean_ns, p50_ns, p99_ns, most_ns: how long those that were joined waited, percentiles at most 0.8 %
+            too large; None without any.
+        others: how many it stands for, if it is the sum of those that are not shown; then it has counts alone.
     """
 
     queue: str | None
@@ -181,8 +181,8 @@ class Publishers:
         exchange: its name.
         clients: the first three, those with most messages first.
         others: how many further ones there are, of those among the first 1,000 in `by_publisher`.
-        size_p50, size_p99, size_most: octets of the bodies published, percentiles at most 0.8 % too large; None
-            where there are none among the first 1,000 exchanges.
+        size_p50, size_p99, size_most: octets of the bodies published, percentiles at most 0.8 % too large;
+            None where there are none among the first 1,000 exchanges.
     """
 
     exchange: str | None
@@ -221,8 +221,8 @@ class Latency:
         waiting: those of them that waited when the recording ended.
         unfollowed: messages not followed, because too many waited at once or octets before were missing.
         negative: answered by basic.nack or basic.reject; part of `count`.
-        negative_messages: how many different messages these were, as far as that is known: of the same publish,
-            or with the same id.
+        negative_messages: how many different messages these were, as far as that is known: of the same
+            publish, or with the same id.
         mean_ns, least_ns, most_ns: exact; None without answers.
         percentiles: by name, at most 0.8 % too large.
         histogram: pairs of the upper end of a class in nanoseconds and the number of its answers; from 128 ns
@@ -319,7 +319,8 @@ class Incident:
             that; ``"ended-without-close"``: no connection.close before its end; ``"open-at-the-end"``: the
             same, but the recording ended with it or before it; ``"silent"``: no octet for more than two
             heartbeats; ``"blocked"``: by connection.blocked; ``"one-sided"``: nothing was recorded of a
-            direction in which there were octets, so nothing is claimed about it.
+            direction in which there were octets, so nothing is claimed about it; ``"recorded-twice"``: it repeats
+            another connection with other addresses; ``"left-out"``: for that reason it is not counted.
         file, flow, client, server: of the connection.
         direction: 0 from the client, 1 from the server; None if it concerns both.
         time_ns: when it began, or was last seen.
@@ -451,7 +452,8 @@ class Summary:
     Attributes:
         files: their names, in the order in which they were read.
         first_us, last_us: of the first and last packet of any AMQP connection, in microseconds.
-        totals: connections, octets, frames and messages each way, gaps, octets missing, frames in error.
+        totals: connections, octets, frames and messages each way, gaps, octets missing, frames in error; octets
+            whose frames a gap cuts, packets that the recorder has dropped.
         connections: the connections, with all columns of their table, by octets.
         products, users, vhosts: who talked, by octets.
         kinds: messages by the method that carries them.

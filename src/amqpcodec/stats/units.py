@@ -64,6 +64,8 @@ KEYS: dict[str, tuple[str, str]] = {
     "published": ("messages", "carried by basic.publish"),
     "delivered": ("messages", "carried by basic.deliver or basic.get-ok"),
     "incomplete": ("messages", "part of `messages`: not whole in the recording"),
+    "octets_cut_off": ("bytes", "recorded, of frames that a gap cuts"),
+    "packets_dropped": ("packets", "that the recorder has dropped, as it says itself"),
     "gaps": ("gaps", "stretches that the recording lacks"),
     "errors": ("frames", "in error"),
     "times": ("times", "how often"),

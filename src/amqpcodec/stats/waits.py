@@ -9,7 +9,6 @@ from .durations import Durations
 from .summary import Wait
 
 _MOST_KEYS = 1000
-_WAYS = {"exact": "exact", "by id": "by_id", "by content": "by_content", "dropped": "dropped"}
 
 
 class _Waited(Durations):
@@ -21,7 +20,7 @@ class _Waited(Durations):
 
 
 class Waits:
-    """Waits of messages by queue, exchange and routing key: of the first 1,000, and of all later ones together."""
+    """Waits by queue, exchange and routing key: of the first 1,000, and of all later ones together."""
 
     def __init__(self) -> None:
         self._by_key: dict[tuple[Any, ...], _Waited] = {}
@@ -57,8 +56,6 @@ class Waits:
 
 def _wait(key: tuple[Any, ...], waited: _Waited, others: int = 0) -> Wait:
     percentiles = waited.percentiles()
-    ways = {name: waited.ways[way] for way, name in _WAYS.items()}
-    return Wait(
-        *key, waited.messages, **ways, mean_ns=waited.mean, p50_ns=percentiles.get("p50"),
-        p99_ns=percentiles.get("p99"), most_ns=waited.most, others=others,
-    )  # fmt: skip
+    ways = (waited.ways[way] for way in ("exact", "by id", "by content", "dropped"))
+    times = waited.mean, percentiles.get("p50"), percentiles.get("p99"), waited.most
+    return Wait(*key, waited.messages, *ways, *times, others)
