@@ -183,8 +183,9 @@ def test_inputs_that_cannot_be_read_are_named_and_the_others_summarised(run: Run
     hint = "; tcpdump -w, tshark -w and Wireshark write captures; the bytes of one direction alone are read "
     errors = f"amqpcodec: {str(text)!r}: {begins}{hint}with --input stream\n"
     assert "frames sent" in run(text, BUNNY, code=2, errors=errors)
-    message = f"amqpcodec: {str(BUNNY)!r}: no AMQP found on port 7; try --port any\n"
+    message = f"amqpcodec: {str(BUNNY)!r}: no AMQP found on port 7; port 5672 has AMQP: try --port 5672\n"
     run(BUNNY, "--port", "7", errors=message)
+    assert "There is no AMQP" not in run(text, code=2, errors=errors)
 
 
 @pytest.mark.parametrize("build", wanted())
@@ -237,6 +238,7 @@ def test_where_no_port_has_amqp_it_says_what_names_the_others(run: Run, tmp_path
     make.Talk(truth, 0, (1, 1)).send(0, b"\x16\x03\x01\x00\x05hello")
     path = tmp_path / "tls.pcap"
     path.write_bytes(make.pcap(truth.packets))
+    run(path, errors=f"amqpcodec: {str(path)!r}: no AMQP found on port 5672\n")  # which is the right one
     hint = "amqpcodec decode --port any says what its connections are, such as TLS"
     run(path, "--port", "any", errors=f"amqpcodec: {str(path)!r}: no AMQP found on any port; {hint}\n")
 

@@ -136,7 +136,9 @@ _CONNECTIONS = (
     Column("client", "string", label="address and port of the client"),
     Column("server", "string", label="address and port of the server"),
     Column("dialect", "string", label="dialect that the connection speaks"),
-    Column("copy_of", "int64", label="connection that it repeats with other addresses, as one recorded twice"),
+    Column(
+        "copy_of", "int64", label="connection that it repeats with other addresses, as one recorded twice"
+    ),
     Column("ts_first", "timestamp", label="time of its first packet"),
     Column("ts_last", "timestamp", label="time of its last packet"),
     Column("product", "string", label="product of the server, as connection.start says"),

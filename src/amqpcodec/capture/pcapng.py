@@ -161,7 +161,7 @@ class PcapngReader:
         return None
 
     def _statistics(self, body: bytes, start: int) -> Fault | None:
-        """Counters of the recorder, which go on from block to block; a fault if it has dropped more packets."""
+        """Counters of the recorder, which go on from block to block; a fault if it has dropped more."""
         which = struct.unpack_from(self.order + "I", body)[0]
         if which >= len(self.interfaces):
             raise _BlockError(f"interface {which} was not described")

@@ -316,11 +316,13 @@ class StreamTracker:
         return flow
 
     def _compare(self, flow: Flow, segment: Segment, events: list[Event]) -> None:
-        """Look at one of the first segments: whether it repeats one of another connection, or what it carries."""
+        """Look at one of the first segments: whether another connection had it, or what it carries."""
         flow.compared += 1
         connection = flow.connection
         if not flow.selected:
-            self.elsewhere.see(connection.server.port, segment)
+            client = flow.client
+            server = segment.source if client == segment.destination else segment.destination
+            self.elsewhere.see(server.port, segment)
         else:
             self.heard = self.heard or segment.length > 0
             original = self._copies.original(connection.number, segment)

@@ -17,9 +17,9 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from .._nearest import nearest_hint
 from ..capture import ByteSource, CaptureError, StreamTracker
 from ..capture.container import first_time
+from ..capture.elsewhere import AMQP
 from ..capture.series import may_overlap, natural, series, uncompressed
 from ..capture.tails import last_time
-from ..capture.elsewhere import AMQP
 from ..options import AMQP_PORT, KEEP
 from . import output
 

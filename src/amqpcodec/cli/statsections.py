@@ -289,7 +289,8 @@ def overview(summary: Summary) -> Section:
         ("gaps", number(totals["gaps"])),
         ("bytes missing", number(totals["octets_missing"])),
         ("frames in error", number(totals["errors"])),
-        *[("packets dropped by the recorder", number(totals["packets_dropped"]))] * (totals["packets_dropped"] > 0),
+        *[("packets dropped by the recorder", number(totals["packets_dropped"]))]
+        * (totals["packets_dropped"] > 0),
     ]
     note = "Sent is from clients to servers. Bytes of messages below are those of bodies."
     return Section("Overview", ("", "all"), rows, 1, (note,))

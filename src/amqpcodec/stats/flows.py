@@ -190,7 +190,9 @@ class Flows:
         flow.closes += 1
         if flow.closes == 2:
             if flow.connection.copy_of is not None:
-                self._add(flow, self._incidents.of_copies, self.last_ns, text=f"as #{flow.connection.copy_of}")
+                self._add(
+                    flow, self._incidents.of_copies, self.last_ns, text=f"as #{flow.connection.copy_of}"
+                )
             self._closed.append(flow)
             self._ending[flow] = None
 

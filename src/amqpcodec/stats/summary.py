@@ -140,7 +140,7 @@ class Wait:
         dropped: how many may be of a publish that was forgotten, since too many were remembered.
         mean_ns, p50_ns, p99_ns, most_ns: how long those that were joined waited, percentiles at most 0.8 %
             too large; None without any.
-        others: how many it stands for, if it is the sum of those that are not shown; then it has counts alone.
+        others: how many it stands for, if it is the sum of those that are not shown, with counts alone.
     """
 
     queue: str | None
@@ -319,8 +319,8 @@ class Incident:
             that; ``"ended-without-close"``: no connection.close before its end; ``"open-at-the-end"``: the
             same, but the recording ended with it or before it; ``"silent"``: no octet for more than two
             heartbeats; ``"blocked"``: by connection.blocked; ``"one-sided"``: nothing was recorded of a
-            direction in which there were octets, so nothing is claimed about it; ``"recorded-twice"``: it repeats
-            another connection with other addresses; ``"left-out"``: for that reason it is not counted.
+            direction in which there were octets, so nothing is claimed about it; ``"recorded-twice"``: it
+            repeats another connection with other addresses; ``"left-out"``: so it is not counted.
         file, flow, client, server: of the connection.
         direction: 0 from the client, 1 from the server; None if it concerns both.
         time_ns: when it began, or was last seen.
@@ -452,8 +452,8 @@ class Summary:
     Attributes:
         files: their names, in the order in which they were read.
         first_us, last_us: of the first and last packet of any AMQP connection, in microseconds.
-        totals: connections, octets, frames and messages each way, gaps, octets missing, frames in error; octets
-            whose frames a gap cuts, packets that the recorder has dropped.
+        totals: connections, octets, frames and messages each way, gaps, octets missing, frames in error;
+            octets whose frames a gap cuts, packets that the recorder has dropped.
         connections: the connections, with all columns of their table, by octets.
         products, users, vhosts: who talked, by octets.
         kinds: messages by the method that carries them.

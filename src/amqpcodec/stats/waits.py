@@ -9,6 +9,7 @@ from .durations import Durations
 from .summary import Wait
 
 _MOST_KEYS = 1000
+_WAYS = ("exact", "by id", "by content", "dropped")
 
 
 class _Waited(Durations):
@@ -55,7 +56,10 @@ class Waits:
 
 
 def _wait(key: tuple[Any, ...], waited: _Waited, others: int = 0) -> Wait:
+    queue, exchange, routing_key = key
+    exact, by_id, by_content, dropped = (waited.ways[way] for way in _WAYS)
     percentiles = waited.percentiles()
-    ways = (waited.ways[way] for way in ("exact", "by id", "by content", "dropped"))
-    times = waited.mean, percentiles.get("p50"), percentiles.get("p99"), waited.most
-    return Wait(*key, waited.messages, *ways, *times, others)
+    return Wait(
+        queue, exchange, routing_key, waited.messages, exact, by_id, by_content, dropped, waited.mean,
+        percentiles.get("p50"), percentiles.get("p99"), waited.most, others,
+    )  # fmt: skip
