@@ -154,3 +154,11 @@ async def execute(code: str, names: dict[str, Any]) -> None:
     found = eval(compiled, names)
     if inspect.isawaitable(found):
         await found
+
+
+def test_each_question_in_sql_is_asked_of_spark_too() -> None:
+    """The tests of Spark run the queries, and compare what they give with this page."""
+    asked = [each.question for each in answers("A broker in trouble") if each.code.startswith("ask(")]
+    assert len(asked) >= 10
+    page = (DOCS / "spark.md").read_text(encoding="utf-8")
+    assert [question for question in asked if f"**{question}**" not in page] == []

@@ -14,7 +14,7 @@ from zlib import crc32
 # Called with the number of every packet in a state; returns it.
 Note = Callable[[int | None], int | None]
 
-FORM = 3  # incremented when the contents of a state or their meaning change
+FORM = 4  # incremented when the contents of a state or their meaning change
 _MAGIC = b"amqpcodec state "
 _CHECKSUM = 4  # octets
 _LENGTH = 8

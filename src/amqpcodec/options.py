@@ -67,6 +67,7 @@ AMQP_PORT = 5672
 OUT_OF_ORDER_BYTES = 4 << 20
 OUT_OF_ORDER_SEGMENTS = 4096
 FLOW_TIMEOUT = 3600.0
+KEEP = "keep"
 FRAME_MAX = 16 << 20  # to read
 DIALECT = "rabbitmq-0-9-1"  # of octets that do not show theirs
 STREAM_TABLES = ("frames", "methods", "messages", "connections", "errors")
@@ -107,6 +108,15 @@ class TrackingOptions(TypedDict, total=False):
             FLOW_TIMEOUT,
             "seconds of silence after which a segment that does not go on exactly where its direction stands "
             "is taken to be of a new connection",
+        ),
+    ]
+    copies: Annotated[
+        Literal["keep", "drop"],
+        Option(
+            Choice(KEEP, "drop"),
+            KEEP,
+            "what becomes of connections that were recorded twice, with other addresses: they are kept, or "
+            "left out",
         ),
     ]
 
@@ -356,6 +366,7 @@ class InternalOptions(TypedDict, total=False):
     _check_all: Annotated[
         bool, Option(Flag(), False, "look for errors in any mode, also in fields that nobody asked for")
     ]
+    _waits: Annotated[bool, Option(Flag(), False, "join deliveries to publishes for who reads on")]
     _batch_bytes: Annotated[int, Option(Size(), 4 << 20, "bytes of frames that make a batch full")]
 
 

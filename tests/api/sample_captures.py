@@ -139,6 +139,7 @@ def summary(path: str) -> dict[str, Any]:
     assert_type(found.first_incidents, list[stats.Incident])
     assert_type(found.depths, list[stats.QueueDepth])
     assert_type(found.by_queue, list[stats.Party])
+    assert_type(found.waits, list[stats.Wait])
     assert_type(found.published_by, list[stats.Publishers])
     assert_type(found.published_by[0].clients, list[stats.Client])
     assert_type(found.acks.over_time, stats.Band)

@@ -84,7 +84,7 @@ def test_what_never_came_is_a_gap_of_exactly_that_size(
     for start, end in kept:
         receiver.add(start, end)
         covered.update(range(start, end))
-    receiver.take(receiver.tcp.flush())
+    receiver.take(receiver.tcp.flush(False))
     assert len(receiver.stream) == (max(covered) + 1 if covered else 0)
     missing = {position for start, size in receiver.gaps for position in range(start, start + size)}
     assert missing == set(range(len(receiver.stream))) - covered
@@ -170,7 +170,7 @@ def test_joined_midway_what_was_sent_before_is_no_gap() -> None:
     receiver.take(receiver.tcp.acknowledge(400, 0))
     receiver.add(500, 600)
     receiver.add(700, 800)
-    receiver.take(receiver.tcp.flush())
+    receiver.take(receiver.tcp.flush(False))
     assert receiver.gaps == [(100, 100)]
     assert bytes(receiver.stream[:100]) == STREAM[500:600]
 
@@ -180,7 +180,7 @@ def test_a_fin_ends_the_stream_and_shows_what_is_missing_before_it() -> None:
     receiver.add(0, 100)
     receiver.tcp.finish_at(151)
     assert not receiver.tcp.complete
-    receiver.take(receiver.tcp.flush())
+    receiver.take(receiver.tcp.flush(False))
     assert receiver.gaps == [(100, 50)]
     assert receiver.tcp.complete
 

@@ -288,10 +288,10 @@ def test_numbers_of_a_state_are_in_their_ranges(path: tuple[int, ...], least: in
 
 
 def test_a_state_counts_segments_and_connections_from_none() -> None:
-    assert capture.StreamTracker().restore(Fields([0, 0, [], []])) == {}
+    assert capture.StreamTracker().restore(Fields([0, 0, [], [], 0, []])) == {}
     for counts in ([-1, 0], [0, -1]):
         with pytest.raises(ValueError, match="the state is damaged: -1 is out of range"):
-            capture.StreamTracker().restore(Fields([*counts, [], []]))
+            capture.StreamTracker().restore(Fields([*counts, [], [], 0, []]))
 
 
 def test_a_connection_of_a_state_is_forgotten_as_the_one_that_was_silent_longest() -> None:

@@ -144,7 +144,9 @@ def test_gzip_and_standard_input(convert: Convert, out: Path, tmp_path: Path) ->
 
 
 def test_ports_and_dialects(convert: Convert, out: Path) -> None:
-    assert "no messages found on port 5673; try --port any" in convert(BUNNY, out, "--port", "5673")
+    assert "no messages found on port 5673; port 5672 has AMQP: try --port 5672" in convert(
+        BUNNY, out, "--port", "5673"
+    )
     assert parquet.read_table(out).num_rows == 0
     convert(BUNNY, out, "--port", "any", "--dialect", "amqp-0-9-1")
     _same(out, _expected([BUNNY], "messages", port=None, dialect="amqp-0-9-1"))

@@ -94,15 +94,15 @@ def test_each_table_says_which_of_its_columns_are_numbers(troubles: Path) -> Non
         "Returned messages": 1, "Publish to confirm: slowest": 0, "Deliver to acknowledgement: slowest": 0,
         "Queues delivered from": 2, "Connections": 6, "Closed": 1, "Gaps and errors": 2, "Overview": 1,
         "Closed by an error, and what came before": 0, "First gaps and errors": 0,
-        "Queues": 10, "Consumers": 13, "Publishers": 9, "Connections and channels over time": 0,
+        "Queues": 12, "Consumers": 13, "Publishers": 12, "Connections and channels over time": 0,
     }  # fmt: skip
     assert {each.title: each.numbers for each in sections(summary)} == same | {
-        "Products": 3, "Users": 3, "Virtual hosts": 3, "Messages": 3, "Exchanges": 6, "Routing keys": 6,
+        "Products": 3, "Users": 3, "Virtual hosts": 3, "Messages": 3, "Exchanges": 9, "Routing keys": 6,
         "Rates": 4, "Publish to confirm": 1, "Deliver to acknowledgement": 1, "Findings": 0,
     }  # fmt: skip
     page = [each for chapter in chapters(summary) for each in chapter.sections]
     assert {each.title: each.numbers for each in page} == same | {
-        "Products": 4, "Users": 4, "Virtual hosts": 4, "Messages": 7, "Exchanges": 4, "Routing keys": 4,
+        "Products": 4, "Users": 4, "Virtual hosts": 4, "Messages": 7, "Exchanges": 7, "Routing keys": 4,
         "Publish to confirm": 12, "Deliver to acknowledgement": 12, "Depth of queues": 8,
         "Redelivered messages": 1, "What happened to connections": 0, "Acknowledged and refused": 1,
     }  # fmt: skip
@@ -183,8 +183,9 @@ def test_inputs_that_cannot_be_read_are_named_and_the_others_summarised(run: Run
     hint = "; tcpdump -w, tshark -w and Wireshark write captures; the bytes of one direction alone are read "
     errors = f"amqpcodec: {str(text)!r}: {begins}{hint}with --input stream\n"
     assert "frames sent" in run(text, BUNNY, code=2, errors=errors)
-    message = f"amqpcodec: {str(BUNNY)!r}: no AMQP found on port 7; try --port any\n"
+    message = f"amqpcodec: {str(BUNNY)!r}: no AMQP found on port 7; port 5672 has AMQP: try --port 5672\n"
     run(BUNNY, "--port", "7", errors=message)
+    assert "There is no AMQP" not in run(text, code=2, errors=errors)
 
 
 @pytest.mark.parametrize("build", wanted())
@@ -237,6 +238,7 @@ def test_where_no_port_has_amqp_it_says_what_names_the_others(run: Run, tmp_path
     make.Talk(truth, 0, (1, 1)).send(0, b"\x16\x03\x01\x00\x05hello")
     path = tmp_path / "tls.pcap"
     path.write_bytes(make.pcap(truth.packets))
+    run(path, code=1, errors=f"amqpcodec: {str(path)!r}: no AMQP found on port 5672\n")  # the right one
     hint = "amqpcodec decode --port any says what its connections are, such as TLS"
     run(path, "--port", "any", errors=f"amqpcodec: {str(path)!r}: no AMQP found on any port; {hint}\n")
 

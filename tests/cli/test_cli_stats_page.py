@@ -67,9 +67,9 @@ def test_every_link_of_the_page_has_one_target(text: str) -> None:
 def test_published_and_delivered_are_never_added_up(text: str, lossy: Path, captured: Path) -> None:
     page, summary = Page(text), summary_of(captured, lossy)
     head, *rows = page.tables["Exchanges"]
-    assert head[2:] == ("published", "bytes published", "delivered", "bytes delivered")
+    assert head[2:6] == ("published", "bytes published", "delivered", "bytes delivered")
     known = {exchange(row["exchange"]): row for row in summary.exchanges.rows}
-    for shown, _, published, _, delivered, _ in rows:
+    for shown, _, published, _, delivered, *_ in rows:
         row = known[shown]
         assert (published, delivered) == (f"{row['published']:,}", f"{row['delivered']:,}")
     assert "messages" not in page.tables["Users"][0]

@@ -427,7 +427,7 @@ class TestStates:
     def test_another_form_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         state = arrow.CaptureSession().suspend()
         monkeypatch.setattr("amqpcodec._state.FORM", 77)
-        with pytest.raises(ValueError, match=r"the state has form 3, .* reads form 77"):
+        with pytest.raises(ValueError, match=r"the state has form 4, .* reads form 77"):
             arrow.CaptureSession(state=state)
 
     @pytest.mark.parametrize("table", TABLES)

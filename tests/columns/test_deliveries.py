@@ -424,3 +424,63 @@ def test_acknowledgements_of_many_that_wait_take_linear_time(build: str) -> None
     with undisturbed():
         once = min(small() for _ in range(3))
         assert within(2 * many / few * once + 0.02, large, turns=3)
+
+
+@pytest.mark.parametrize("side", [CLIENT, SERVER])
+def test_nothing_is_claimed_about_a_direction_that_was_not_recorded(build: str, side: int) -> None:
+    """Where one side alone is recorded, there may have been answers to all of its messages."""
+    talk = _settled()
+    packets = make.one_side(talk.truth.packets, side)
+    reader = arrow.read_capture(io.BytesIO(make.pcap(packets, nanos=True)), "deliveries", _impl=build)
+    rows = rows_of(reader)
+    assert {row["outcome"] for row in rows if row["kind"] != "return"} == (
+        {None, "unknown"} if side == CLIENT else {"unknown"}
+    )
+    assert reader.faults == {"GAP": 1}
+    read = {
+        table: arrow.read_capture(io.BytesIO(make.pcap(packets)), table, _impl=build)
+        for table in ("errors", "connections")
+    }
+    [fault], [row] = rows_of(read["errors"]), rows_of(read["connections"])
+    truth = sum(len(octets) for _, way, _, octets in talk.truth.frames if way == 1 - side)
+    assert (fault["direction"], fault["offset"], fault["length"]) == (1 - side, 0, truth)
+    assert fault["message"] == f"{truth} octets were acknowledged, and nothing of this direction was recorded"
+    assert (row["gaps"], row["octets_missing"]) == (1, truth)
+    assert row["octets_received" if side == CLIENT else "octets_sent"] == 0
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_the_end_of_a_direction_that_was_acknowledged_is_missing(build: str, closed: bool) -> None:
+    talk = Recorded()
+    talk.confirm()
+    talk.publish()
+    before = len(talk.truth.packets)
+    talk.server(amqp.Basic.Ack(delivery_tag=1))
+    if closed:
+        talk.close()
+    packets = talk.truth.packets[:before] + [
+        packet for packet in talk.truth.packets[before:] if packet in make.one_side([packet], CLIENT)
+    ]
+    octets = make.pcap(packets, nanos=True)
+    [row] = rows_of(arrow.read_capture(io.BytesIO(octets), "deliveries", _impl=build))
+    [fault] = rows_of(arrow.read_capture(io.BytesIO(octets), "errors", _impl=build))
+    assert row["outcome"] == "unknown"
+    assert (fault["direction"], fault["length"]) == (SERVER, len(amqp.encode_method(1, amqp.Basic.Ack(1))))
+
+
+def test_an_answer_may_be_in_a_gap_of_the_direction_that_answers_take(build: str) -> None:
+    talk = Recorded()
+    talk.confirm()
+    talk.publish()
+    at = len(talk.truth.packets)
+    talk.server(amqp.Basic.Ack(delivery_tag=1))
+    talk.publish()
+    talk.server(amqp.Basic.Ack(delivery_tag=2))
+    talk.wait(2)  # what is missing is awaited for a second
+    talk.send(SERVER, b"\x08\0\0\0\0\0\0\xce")
+    talk.publish()
+    lost = talk.truth.packets.pop(at)
+    assert lost.stream == (0, SERVER)
+    assert shown(talk.rows(build), "delivery_tag", "outcome") == [
+        (2, "confirmed"), (1, "unknown"), (3, "none"),
+    ]  # fmt: skip

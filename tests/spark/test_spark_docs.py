@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command import TROUBLE
 from support.documents import CAPTURE, DOCS, ROOT, examples, make_captures
 from support.spark_jobs import SETTINGS, run
+from test_docs_cookbook import answers, check
 
 pytestmark = pytest.mark.spark
 
@@ -72,3 +75,33 @@ def test_the_pages_on_spark_run(java: None, folder: Path) -> None:
     assert found["codes"] == [0] * len(commands)
     assert found["converted"]
     assert {"corpus", "methods.parquet"} <= set(found["found"])
+
+
+QUESTIONS = r"""
+import re
+os.chdir(given["folder"])
+spark = session().master("local[1]").getOrCreate()
+from amqpcodec.spark import register
+register(spark)
+exec(given["views"])
+found = {title: spark.sql(query).collect() for title, query in given["queries"]}
+report(**{title: [str(tuple(row)) for row in rows] for title, rows in found.items()})
+"""
+
+
+def test_the_questions_of_the_cookbook_have_the_same_answers_in_spark(java: None, tmp_path: Path) -> None:
+    """Those of the page on Spark; `why was a channel closed` is another query than a command."""
+    section = (DOCS / "spark.md").read_text(encoding="utf-8").partition("\n## Questions\n")[2]
+    section = section.partition("\n## ")[0]
+    [views] = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    queries = re.findall(r"\*\*([^*]+\?)\*\*.*?```sql\n(.*?)```", section, re.DOTALL)
+    (tmp_path / "captures").mkdir()
+    shutil.copy(TROUBLE, tmp_path / "captures" / "trouble.pcap")
+    found = run(QUESTIONS, SETTINGS, folder=str(tmp_path), views=views, queries=queries)
+    known = {each.question: each for each in answers("A broker in trouble") if each.code.startswith("ask(")}
+    assert known.keys() <= found.keys()
+    for question, answer in known.items():
+        rows = found[question]
+        if question == "Is the recording whole?":
+            rows = [row.replace(", None)", ")") for row in rows]  # Spark is asked for dropped packets, too
+        check(answer, "".join(f"{row}\n" for row in rows))

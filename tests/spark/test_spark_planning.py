@@ -90,7 +90,8 @@ def test_a_part_can_be_read_from_the_state_that_another_task_leaves(tmp_path: Pa
         found = []
         for part in plan(given)[0]:
             begun = replace(part, state=states[-1])
-            list(batches(begun, ["file"], given | {"mode": "drop"}, on_state=states.append))
+            few_columns = ["file", "wait_us"] if table == "deliveries" else ["file"]
+            list(batches(begun, few_columns, given | {"mode": "drop"}, on_state=states.append))
             read_all = batches(begun, arrow.schema(table).names, given)
             found += [row for batch in read_all for row in batch.to_pylist()]
         assert len(states) > 3

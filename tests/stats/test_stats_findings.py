@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support import make_capture as make
-from support.troubled import Talk, calm, troubled
+from support.troubled import Talk, _message, calm, troubled
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec import stats
@@ -61,7 +61,7 @@ def test_findings_say_what_and_who(summary: stats.Summary) -> None:
         "1 connection closed by an error: 530 NOT_ALLOWED by the server, once."
     )
     assert texts["blocked"].startswith("1 block of publishers by the broker, for 4 s in all")
-    assert texts["publish-refused"].endswith("for 10 messages whose answer could be followed.")
+    assert texts["publish-refused"].endswith("of 10 messages whose answer could be followed.")
     assert texts["unacknowledged"].startswith("28 of 30 deliveries")
     assert texts["growing-queues"] == "1 queue that only grew: orders from 0 to 30 messages."
     assert texts["returned"].endswith("312 NO_ROUTE.")
@@ -286,3 +286,16 @@ def test_durations_have_three_digits_of_their_unit() -> None:
     assert [lasting(each) for each in (*small, *large)] == [
         "0 µs", "2 µs", "1000 µs", "2.35 ms", "1.23 s", "179 s", "3 min", "120 min", "12 days",
     ]  # fmt: skip
+
+
+def test_octets_that_a_gap_cuts_off_are_not_called_damaged(tmp_path: Path) -> None:
+    truth = make.Truth()
+    talk = Talk(truth, 1).opened()
+    before = len(truth.packets)
+    talk.send(make.CLIENT, *_message(amqp.Basic.Publish(exchange="shop"), b"x" * 3900))
+    talk.goodbye()
+    del truth.packets[before + 1]  # in the middle of the body
+    summary = _summary(truth, tmp_path)
+    texts = {each.code: each.text for each in summary.findings}
+    assert summary.totals["octets_cut_off"] > 1000
+    assert texts["lost"].endswith("places: a gap cuts their frames.")

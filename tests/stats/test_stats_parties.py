@@ -86,7 +86,7 @@ def test_one_without_acknowledgements_has_pauses_and_no_idle_time() -> None:
 
 
 def test_parties_that_are_not_shown_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parties, "_MOST_PARTIES", 3)
+    monkeypatch.setattr(parties, "MOST_PARTIES", 3)
     queues = Parties(("queue",))
     for number in range(5):
         for _ in range(5 - number):

@@ -122,6 +122,12 @@ class Talk:
         self.packet(CLIENT, ACK)
 
 
+def one_side(packets: Iterable[Recorded], side: int) -> list[Recorded]:
+    """The packets that a client, or a server, has sent, as a filter or mirror of one direction records."""
+    at = 14 + 20 + 2 * (side == CLIENT)  # of the server's port
+    return [packet for packet in packets if packet.octets[at : at + 2] == (5672).to_bytes(2, "big")]
+
+
 def split(octets: bytes) -> list[bytes]:
     """The frames that `octets` is made of, by their heads alone."""
     frames = []

@@ -98,6 +98,10 @@ cdef struct Targets:  # the columns that every dialect has; NULL for those that 
     Column *ts_outcome_ns
     Column *packet_outcome
     Column *latency_us
+    Column *wait_us
+    Column *wait_by
+    Column *publish_flow
+    Column *publish_offset
     Column *seq
     Column *ack
     Column *flags
@@ -136,6 +140,9 @@ cdef void put_queue(const Targets *targets, Py_ssize_t row, object queue) noexce
 cdef int put_outcome(
     const Targets *targets, Py_ssize_t row, int64_t sent_ns, object outcome, int64_t packet, int64_t time_ns
 ) except -1
+cdef void put_wait(
+    const Targets *targets, Py_ssize_t row, object found, int64_t wait_ns, int64_t flow, int64_t offset
+) noexcept
 
 
 cdef class Plan:

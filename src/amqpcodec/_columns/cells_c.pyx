@@ -30,6 +30,7 @@ from .._protocol.wire_types import NUMBERS
 from .rows import ANSWERS
 from .steps import step_of
 from .trace import TRACERS, trace_of
+from .waits import DROPPED
 
 cdef extern from *:
     const uint64_t CONTENT_CLASS "0x100000000ULL"  # sets the keys of content classes off from those of methods
@@ -505,6 +506,10 @@ cdef int aim(Targets *targets, Columns columns) except -1:
     targets.ts_outcome_ns = columns.find("ts_outcome_ns", "")
     targets.packet_outcome = columns.find("packet_outcome", "")
     targets.latency_us = columns.find("latency_us", "")
+    targets.wait_us = columns.find("wait_us", "")
+    targets.wait_by = columns.find("wait_by", "")
+    targets.publish_flow = columns.find("publish_flow", "")
+    targets.publish_offset = columns.find("publish_offset", "")
     targets.seq = columns.find("seq", "")
     targets.ack = columns.find("ack", "")
     targets.flags = columns.find("flags", "")
@@ -743,24 +748,40 @@ cdef inline void _put_body(const Targets *targets, const unsigned char *p, const
 # -- what became of messages
 
 
-cdef void put_queue(const Targets *targets, Py_ssize_t row, object queue) noexcept:
-    """Set the cell for the queue of a message."""
+cdef inline void _put_str(Column *column, Py_ssize_t row, object value) noexcept:
+    """Set a cell to a text; None, or no column, for nothing."""
     cdef Py_ssize_t size
     cdef const char *text
-    if queue is not None and targets.queue is not NULL:
-        text = PyUnicode_AsUTF8AndSize(queue, &size)
-        put_octets(targets.queue, row, text, <size_t>size)
+    if value is not None and column is not NULL:
+        text = PyUnicode_AsUTF8AndSize(value, &size)
+        put_octets(column, row, text, <size_t>size)
+
+
+cdef void put_queue(const Targets *targets, Py_ssize_t row, object queue) noexcept:
+    """Set the cell for the queue of a message."""
+    _put_str(targets.queue, row, queue)
+
+
+cdef void put_wait(
+    const Targets *targets, Py_ssize_t row, object found, int64_t wait_ns, int64_t flow, int64_t offset
+) noexcept:
+    """Set the cells that say how long a message has waited; see `rows.delivery_row`."""
+    _put_str(targets.wait_by, row, found)
+    if found == DROPPED:
+        return
+    if targets.wait_us is not NULL and wait_ns != NO_NUMBER:
+        put_int64(targets.wait_us, row, wait_ns // 1000)
+    if targets.publish_flow is not NULL:
+        put_int64(targets.publish_flow, row, flow)
+    if targets.publish_offset is not NULL:
+        put_int64(targets.publish_offset, row, offset)
 
 
 cdef int put_outcome(
     const Targets *targets, Py_ssize_t row, int64_t sent_ns, object outcome, int64_t packet, int64_t time_ns
 ) except -1:
     """Set the cells that say what became of a message; see `rows.outcome_cells`."""
-    cdef Py_ssize_t size
-    cdef const char *text
-    if outcome is not None and targets.outcome is not NULL:
-        text = PyUnicode_AsUTF8AndSize(outcome, &size)
-        put_octets(targets.outcome, row, text, <size_t>size)
+    _put_str(targets.outcome, row, outcome)
     if time_ns == NO_NUMBER:
         return 0
     if targets.ts_outcome is not NULL:

@@ -21,6 +21,7 @@ class Decoding:
 
     Attributes:
         report_foreign: whether to report connections without a single frame.
+        waits: whether to join deliveries to publishes though no column asks for it.
         from_start: whether a direction is known to begin with a frame or a protocol header: then none is
             searched for there, and octets that belong to no frame are a row with LOST in `_error`.
     """
@@ -35,6 +36,7 @@ class Decoding:
     batch_bytes: int
     impl: str
     batch_rows: int = MAX_LIMIT
+    waits: bool = False
     report_foreign: bool = True
     from_start: bool = False
 

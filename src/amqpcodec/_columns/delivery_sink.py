@@ -12,9 +12,11 @@ from .message_sink import INCOMPLETE, MessageSink
 from .open_message import OpenMessage
 from .origins import NO_TIME, FrameOrigin
 from .rows import fault_code
+from .schemas import WAITS
 from .steps import ANSWER, step_of
+from .waits import Waits, digest
 
-_CLOSED = "connection.close-ok"
+_FOLLOWED = ("connection.open", "connection.close-ok")
 
 
 class DeliverySink(MessageSink):
@@ -27,10 +29,12 @@ class DeliverySink(MessageSink):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.follower.settler.call = self.settle
+        if self.decoding.waits or any(self.make.wants(column.name) for column in WAITS):
+            self.follower.waits = Waits()
 
     def is_counted_only(self, method: Any) -> bool:
         """See `Sink.is_counted_only`."""
-        return super().is_counted_only(method) and method.spec.name != _CLOSED
+        return super().is_counted_only(method) and method.spec.name not in _FOLLOWED
 
     def fault(self, fault: Fault) -> None:
         """Count a fault; a break in a direction ends the contents that are open there."""
@@ -51,6 +55,8 @@ class DeliverySink(MessageSink):
         )
         message.size, message.complete = content.octets, content.complete
         message.error, message.culprit = content.error, content.culprit
+        if self.follower.waits is not None and content.complete and content.header:
+            message.content = digest(content.header, content.parts)
         self.follower.connection(content.origin.connection).take(message)
 
     def settle(self, message: Message, outcome: str | None, packet: int, time_ns: int) -> None:

@@ -15,14 +15,14 @@ from libc.string cimport memcmp
 
 from .._kernel.framing cimport MORE, UNKNOWN_TYPE, WHOLE, WRONG_END, FrameStatus, frame_at
 from .._kernel.octets cimport u16, u32
-from .._kernel.wire cimport BODY, METHOD, OVERHEAD
+from .._kernel.wire cimport BODY, ENVELOPE_SIZE, METHOD, OVERHEAD
 from ..capture.direction_state_c cimport NO_NUMBER, DirectionState, Mark
 from ..capture.scanner_c cimport TAKEN, OctetConsumer, Scanner
 from ..capture.streams_c cimport StreamTracker
 from .buffers_c cimport NO_MEMORY, Columns, Table, put_int64, put_octets
 from .cells_c cimport (
     LEAST_HEADER, LEAST_METHOD, Layout, Origin, Plan, Position, Shape, Targets, add_frame, add_message, add_method,
-    aim, is_valid, name_file, name_origin, put_outcome, put_queue, shape_of_method,
+    aim, is_valid, name_file, name_origin, put_outcome, put_queue, put_wait, shape_of_method,
 )
 from .contents_c cimport (
     COMPLETED, DECLINED, OUT_OF_MEMORY, Channel, OpenContents, Totals, count, frame_origin, octets_at, or_none,
@@ -37,6 +37,7 @@ from ..capture.model import Close, Data, Fault
 from .feeder_py import dispatch
 from .steps import ANSWER, DELIVER, GET_OK, PUBLISH, REQUEST
 from .sinks import flow_of
+from .waits import digest
 
 cdef enum:  # the tables
     FRAMES = 1
@@ -556,7 +557,9 @@ cdef class Feeder(OctetConsumer):
         message.header_offset, message.size, message.complete = header_offset, <long long>size, True
         message.step = shape_of_method(layout, u32(p + 7)).step
         message.frames = octets_at(p, <size_t>(header - p) + OVERHEAD + u32(header + 3))
-        message.culprit, message.tag = b"", 0
+        message.culprit, message.tag, message.content, message.wait_ns = b"", 0, b"", NO_NUMBER
+        if direction.followed.follower.waits is not None:
+            message.content = digest(message.header, _parts(header + OVERHEAD + u32(header + 3), p + size))
         self._latest = direction
         direction.followed.take(message)
         return 0
@@ -597,6 +600,10 @@ cdef class Feeder(OctetConsumer):
             if message.step == _PUBLISH and message.tag and self._targets.delivery_tag is not NULL:
                 put_int64(self._targets.delivery_tag, row, message.tag)
             put_outcome(&self._targets, row, message.time_ns, outcome, packet, time_ns)
+            if message.found is not None:
+                put_wait(
+                    &self._targets, row, message.found, message.wait_ns, message.publish_flow, message.publish_offset
+                )
         if self._targets.table.trouble:
             (<Columns>self._sink.store).check()
         self._cut_if_full()
@@ -670,6 +677,15 @@ cdef inline bint _is_source(const unsigned char *source, const unsigned char *p,
         size > <size_t>LEAST_METHOD + p[11] and source[0] == p[1] and source[1] == p[2]
         and memcmp(source + 2, p + 11, 1 + p[11]) == 0
     )
+
+
+cdef list _parts(const unsigned char *p, const unsigned char *end):
+    """The payloads of frames that lie one behind the other."""
+    cdef list parts = []
+    while p < end:
+        parts.append(octets_at(p + ENVELOPE_SIZE, u32(p + 3)))
+        p += OVERHEAD + u32(p + 3)
+    return parts
 
 
 cdef bint _is_plain(const Layout *layout, const unsigned char *p, size_t size) noexcept nogil:

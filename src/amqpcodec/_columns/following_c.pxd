@@ -11,11 +11,11 @@ cdef long long _UNKNOWN
 @cython.freelist(64)
 @cython.no_gc  # no cycle can run through it
 cdef class Message:
-    cdef public object connection, dialect, error, queue, tag
-    cdef public bytes frames, culprit
+    cdef public object connection, dialect, error, queue, tag, found
+    cdef public bytes frames, culprit, content
     cdef public int direction, channel, step
     cdef public bint complete, sure
-    cdef public long long packet, time_ns, offset, header_offset, size
+    cdef public long long packet, time_ns, offset, header_offset, size, wait_ns, publish_flow, publish_offset
 
     cpdef Py_ssize_t header_at(self) except -1
 
@@ -28,7 +28,7 @@ cdef class Settler:
 
 @cython.final
 cdef class Channel:
-    cdef public object next_tag, first_published, first_delivered, queue
+    cdef public object next_tag, first_published, first_delivered, doubted_published, doubted_delivered, queue
     cdef public dict published, delivered, consumers
     cdef public bint transacted
     cdef public tuple consumes, gets
@@ -41,7 +41,7 @@ cdef class Followed:
     cdef public Follower follower
     cdef public object connection
     cdef public dict channels
-    cdef public int closes, forgotten
+    cdef public int closes, heard, forgotten
 
     cpdef Channel channel(self, int number)
     @cython.locals(channel=Channel, source=tuple)
@@ -71,13 +71,15 @@ cdef class Followed:
     cdef object _forget_channels(self)
     cpdef object end_channel(self, Channel channel, long long packet, long long time_ns)
     @cython.locals(message=Message, left=list, follower=Follower)
-    cpdef object drop(self, dict waiting, str outcome, long long packet, long long time_ns)
+    cpdef object drop(
+        self, dict waiting, object doubted, str outcome, long long packet, long long time_ns
+    )
 
 
 @cython.final
 cdef class Follower:
     cdef public Settler settler
-    cdef public object depth, watch
+    cdef public object depth, watch, waits
     cdef public Py_ssize_t most_waiting, most_octets, waiting, octets, channels
     cdef readonly dict connections
 

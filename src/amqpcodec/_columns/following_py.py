@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from amqpcodec import DecodeError
 from amqpcodec._kernel.wire import METHOD, OVERHEAD
@@ -24,6 +25,9 @@ from .origins import NO_TIME, FrameOrigin, none_for
 from .steps import DELIVER, GET_OK, PUBLISH, RETURN
 from .text import clean
 
+if TYPE_CHECKING:
+    from .waits import Waits
+
 Source = tuple[str | None, bool]  # of messages: a queue, and whether they are not acknowledged
 Request = tuple[str, str | None, bool]  # a consumer tag and such a source
 
@@ -33,6 +37,7 @@ MOST_CHANNELS = 20_000
 LOST_COUNT = -1  # in place of the number of the next publish
 _ARGUMENTS = 11  # octets of a method's frame before its arguments
 _UNKNOWN = NO_TIME  # a packet or time
+_ALL = 1 << 64  # above every tag
 _METHOD = bytes([METHOD])  # the first octet of a method's frame
 
 
@@ -52,11 +57,16 @@ class Message:
         tag: its number; 0 for one that no answer can name.
         queue: where it comes from, if that is known.
         sure: whether its consumer is known to acknowledge.
+        content: what stands for its properties and body, see `waits.digest`; empty where nobody asks.
+        found: how the publish was found that it is of, see `waits`; None if it was not.
+        wait_ns: how long it waited, or NO_TIME.
+        publish_flow, publish_offset: where that publish is.
     """
 
     __slots__ = (
-        "channel", "complete", "connection", "culprit", "dialect", "direction", "error", "frames",
-        "header_offset", "offset", "packet", "queue", "size", "step", "sure", "tag", "time_ns",
+        "channel", "complete", "connection", "content", "culprit", "dialect", "direction", "error", "found",
+        "frames", "header_offset", "offset", "packet", "publish_flow", "publish_offset", "queue", "size",
+        "step", "sure", "tag", "time_ns", "wait_ns",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +95,10 @@ class Message:
         self.tag = 0
         self.queue: str | None = None
         self.sure = False
+        self.content = b""
+        self.found: str | None = None
+        self.wait_ns = _UNKNOWN
+        self.publish_flow = self.publish_offset = 0
 
     @property
     def origin(self) -> FrameOrigin:
@@ -150,6 +164,7 @@ class Channel:
         next_tag: number of the next published message; 0 outside confirm mode, -1 if messages were missed.
         published, delivered: the messages that wait for an answer, by tag.
         first_published, first_delivered: no lower tag waits.
+        doubted_published, doubted_delivered: an answer up to this tag may be among octets that are missing.
         transacted: whether it is in the mode of tx.select.
         consumers: of each tag, the queue and whether it does not acknowledge.
         queue: the name of the last queue that was declared.
@@ -157,8 +172,8 @@ class Channel:
     """
 
     __slots__ = (
-        "consumers", "consumes", "delivered", "first_delivered", "first_published", "gets", "next_tag",
-        "published", "queue", "transacted",
+        "consumers", "consumes", "delivered", "doubted_delivered", "doubted_published", "first_delivered",
+        "first_published", "gets", "next_tag", "published", "queue", "transacted",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -167,6 +182,7 @@ class Channel:
     def begin(self) -> None:
         """Forget everything: the number belongs to another channel now."""
         self.next_tag = self.first_published = self.first_delivered = 0
+        self.doubted_published = self.doubted_delivered = 0
         self.published: dict[int, Message] | None = None
         self.delivered: dict[int, Message] | None = None
         self.transacted = False
@@ -184,16 +200,17 @@ class Followed:
         connection: the connection.
         channels: by number.
         closes: how many of its directions have ended.
+        heard: the directions in which there was a frame: 1 client to server, 2 server to client, 3 both.
         forgotten: how often its channels were forgotten to make room for others.
     """
 
-    __slots__ = ("channels", "closes", "connection", "follower", "forgotten")
+    __slots__ = ("channels", "closes", "connection", "follower", "forgotten", "heard")
 
     def __init__(self, follower: Follower, connection: Connection) -> None:
         self.follower = follower
         self.connection = connection
         self.channels: dict[int, Channel] = {}
-        self.closes = self.forgotten = 0
+        self.closes = self.heard = self.forgotten = 0
 
     def channel(self, number: int) -> Channel:
         """Return a channel, which may be new."""
@@ -230,6 +247,8 @@ class Followed:
         elif step == PUBLISH:
             self._publish(channel, message)
         else:
+            if step == RETURN and self.follower.waits is not None:
+                self.follower.waits.take(self, message)
             outcome = "returned" if step == RETURN else None if message.frames[:1] == _METHOD else "unknown"
             self.follower.settler.settle(message, outcome, _UNKNOWN, _UNKNOWN)
 
@@ -258,6 +277,8 @@ class Followed:
 
     def _follow(self, channel: Channel, message: Message, tag_at: int, silent: bool) -> None:
         message.tag = _number(message.frames, tag_at)
+        if self.follower.waits is not None:
+            self.follower.waits.take(self, message)
         if silent:
             self.follower.settler.settle(message, None, _UNKNOWN, _UNKNOWN)
         elif channel.transacted or not message.tag:
@@ -271,6 +292,8 @@ class Followed:
             self._wait(waiting, message)
 
     def _publish(self, channel: Channel, message: Message) -> None:
+        if self.follower.waits is not None:
+            self.follower.waits.take(self, message)
         tag = channel.next_tag
         if tag == 0:
             self.follower.settler.settle(message, None, _UNKNOWN, _UNKNOWN)
@@ -315,6 +338,8 @@ class Followed:
         follower.octets -= len(message.frames)
         if follower.watch is not None:
             follower.watch(message, False, time_ns)
+        if follower.waits is not None:
+            follower.waits.settle(message, outcome)
         follower.settler.settle(message, outcome, packet, time_ns)
 
     # -- answers
@@ -343,11 +368,15 @@ class Followed:
     # -- ends
 
     def lose(self, direction: int) -> None:
-        """Octets are missing: counting no longer matches requests and answers."""
+        """Octets are missing, perhaps answers: counting no longer matches requests and answers."""
         for channel in self.channels.values():
             channel.consumes = channel.gets = ()
-            if direction == 0 and channel.next_tag:
-                self.drop(channel.published, "unknown", _UNKNOWN, _UNKNOWN)
+            if direction:
+                channel.doubted_published = _last(channel.published)
+                continue
+            channel.doubted_delivered = _last(channel.delivered)
+            if channel.next_tag:
+                self.drop(channel.published, 0, "unknown", _UNKNOWN, _UNKNOWN)
                 channel.next_tag = LOST_COUNT
 
     def end(self, packet: int, time_ns: int) -> None:
@@ -359,8 +388,8 @@ class Followed:
     def forget(self) -> None:
         """Make room for other connections."""
         for channel in self.channels.values():
-            self.drop(channel.delivered, "dropped", _UNKNOWN, _UNKNOWN)
-            self.drop(channel.published, "dropped", _UNKNOWN, _UNKNOWN)
+            self.drop(channel.delivered, 0, "dropped", _UNKNOWN, _UNKNOWN)
+            self.drop(channel.published, 0, "dropped", _UNKNOWN, _UNKNOWN)
         self._forget_channels()
         self.forgotten += 1
 
@@ -370,17 +399,24 @@ class Followed:
 
     def end_channel(self, channel: Channel, packet: int, time_ns: int) -> None:
         """No more answers will come."""
-        self.drop(channel.delivered, "none", packet, time_ns)
-        self.drop(channel.published, "none", packet, time_ns)
+        doubted_delivered = channel.doubted_delivered if self.heard & 1 else _ALL
+        doubted_published = channel.doubted_published if self.heard & 2 else _ALL
+        self.drop(channel.delivered, doubted_delivered, "none", packet, time_ns)
+        self.drop(channel.published, doubted_published, "none", packet, time_ns)
 
-    def drop(self, waiting: dict[int, Message] | None, outcome: str, packet: int, time_ns: int) -> None:
+    def drop(
+        self, waiting: dict[int, Message] | None, doubted: int, outcome: str, packet: int, time_ns: int
+    ) -> None:
+        """Settle all messages that wait; of those up to a tag it is not known whether they had an answer."""
         if not waiting:
             return
         left = list(waiting.values())
         waiting.clear()
         for message in left:
             # A consumer whose beginning was not recorded may be one that does not acknowledge.
-            doubtful = outcome == "none" and message.step == DELIVER and not message.sure
+            doubtful = message.tag <= doubted or (
+                outcome == "none" and message.step == DELIVER and not message.sure
+            )
             self._leave(message, "unknown" if doubtful else outcome, packet, time_ns)
 
 
@@ -394,6 +430,7 @@ class Follower:
             None if nobody asks.
         watch: is called with a message that begins to wait for an answer, or no longer does; with whether it
             begins, and the time, or NO_TIME; None if nobody asks.
+        waits: joins deliveries to publishes; None if nobody asks.
         waiting: messages that wait for an answer.
         octets: those of them.
         channels: channels that are followed.
@@ -405,6 +442,7 @@ class Follower:
         self.most_waiting, self.most_octets = MOST_WAITING, MOST_OCTETS
         self.depth: Callable[[str | None, int], None] | None = None
         self.watch: Callable[[Message, bool, int], None] | None = None
+        self.waits: Waits | None = None
         self.waiting = self.octets = self.channels = 0
         self.connections: dict[Connection, Followed] = {}
 
@@ -417,6 +455,8 @@ class Follower:
 
     def lose(self, connection: Connection, direction: int) -> None:
         """Octets are missing in a direction of a connection."""
+        if self.waits is not None:
+            self.waits.fifos.lose(connection)
         followed = self.connections.get(connection)
         if followed is not None:
             followed.lose(direction)
@@ -427,6 +467,8 @@ class Follower:
         followed.closes += 1
         if followed.closes == 2:
             followed.end(_UNKNOWN, _UNKNOWN)
+            if self.waits is not None:
+                self.waits.fifos.end(connection, orderly=False)
             del self.connections[connection]
 
     def make_room(self, wanting: Followed) -> None:
@@ -457,6 +499,11 @@ def _outcome(kind: int, bits: int, direction: int) -> str:
     if requeue:
         return "requeued"
     return "reject" if kind == _REJECT else "nack"
+
+
+def _last(waiting: dict[int, Message] | None) -> int:
+    """Return the tag of the message that waits last; 0 without one."""
+    return next(reversed(waiting)) if waiting else 0
 
 
 def _up_to(waiting: dict[int, Message], first: int, tag: int) -> Iterable[int]:

@@ -14,8 +14,11 @@ from amqpcodec.capture import Connection
 from amqpcodec.capture.envelopes import is_frame, method_ids
 
 from .following_py import LOST_COUNT, Channel, Followed, Follower, Message, Request, Source
-from .origins import FrameOrigin, none_for
+from .origins import NO_TIME, FrameOrigin, none_for
 from .steps import step_of
+from .waits import WAYS
+
+_LAST_TAG = 2**64 - 1
 
 
 def follower_state(follower: Follower, note: Note) -> list[Any]:
@@ -24,7 +27,7 @@ def follower_state(follower: Follower, note: Note) -> list[Any]:
     return [
         [connection.number, followed.closes, [
             [number, *_channel_state(channel, note)] for number, channel in sorted(followed.channels.items())
-        ]]
+        ], followed.heard]
         for connection, followed in connections
     ]  # fmt: skip
 
@@ -51,6 +54,7 @@ def restore_followed(
         for message in _restore_channel(followed.channel(number), fields, restored):
             follower.waiting += 1
             follower.octets += len(message.frames)
+    followed.heard |= state.number(0, 3)
 
 
 def _channel_state(channel: Channel, note: Note) -> list[Any]:
@@ -61,6 +65,7 @@ def _channel_state(channel: Channel, note: Note) -> list[Any]:
         [_stored(each) for each in channel.consumes], [_stored(each) for each in channel.gets],
         [_message_state(each, note) for each in (channel.published or {}).values()],
         [_message_state(each, note) for each in (channel.delivered or {}).values()],
+        channel.doubted_published, channel.doubted_delivered,
     ]  # fmt: skip
 
 
@@ -76,6 +81,10 @@ def _restore_channel(channel: Channel, state: Fields, restored: Callable[[Fields
     delivered = {message.tag: message for message in map(restored, state.items())}
     channel.published, channel.first_published = published or None, min(published, default=0)
     channel.delivered, channel.first_delivered = delivered or None, min(delivered, default=0)
+    channel.doubted_published, channel.doubted_delivered = (
+        state.number(0, _LAST_TAG),
+        state.number(0, _LAST_TAG),
+    )
     state.end()
     return [*published.values(), *delivered.values()]
 
@@ -101,8 +110,14 @@ def _restored_message(
         raise damaged("there is a message of a method that nobody knows")
     if header is not None and not is_frame(header, HEADER):
         raise damaged("there is a message without a content header")
-    message.size, message.complete, message.tag = state.number(0), state.flag(), state.number(1, 2**64 - 1)
+    message.size, message.complete, message.tag = state.number(0), state.flag(), state.number(1, _LAST_TAG)
     message.queue, message.sure = state.text_or_none(), state.flag()
+    message.found = state.text_or_none()
+    if message.found not in (None, *WAYS):
+        raise damaged("there is a message whose publish was found in a way that nobody knows")
+    wait_ns = state.perhaps(0)
+    message.wait_ns = NO_TIME if wait_ns is None else wait_ns
+    message.publish_flow, message.publish_offset = state.number(0), state.number(0)
     wrong = state.fields()
     if code := wrong.later(0, 0xFFFF):
         message.error = DecodeError(wrong.text(), code, wrong.number(0), dialect=connection.dialect)
@@ -118,7 +133,8 @@ def _message_state(message: Message, note: Note) -> list[Any]:
     return [
         note(none_for(message.packet)), none_for(message.time_ns), message.offset, message.direction,
         message.dialect.DIALECT.name, message.step, message.frames, message.header_offset, message.size,
-        message.complete, message.tag, message.queue, message.sure, wrong,
+        message.complete, message.tag, message.queue, message.sure, message.found, none_for(message.wait_ns),
+        message.publish_flow, message.publish_offset, wrong,
     ]  # fmt: skip
 
 

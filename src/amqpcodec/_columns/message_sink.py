@@ -107,6 +107,7 @@ class MessageSink(Sink):
         if contents is None:
             contents = self._new_contents(connection, direction)
             self._directions[connection, direction] = contents
+            self.follower.connection(connection).heard |= 1 << direction
         return contents
 
     def snapshot(self, note: Note) -> list[Any]:
@@ -121,14 +122,16 @@ class MessageSink(Sink):
             ]
             for (connection, direction), contents in directions
         ]
-        return [[found], [follower_state(self.follower, note)]]
+        waits = self.follower.waits
+        joined = [] if waits is None else [waits.state()]
+        return [[found], [follower_state(self.follower, note)], [joined]]
 
     def restore(self, state: Iterable[Fields], flows: Flows) -> None:
         """See `Sink.restore`."""
         parts = list(state)
-        if len(parts) != 2:
-            raise damaged("there are not the two parts of a table of messages")
-        open_ones, followed = parts
+        if len(parts) != 3:
+            raise damaged("there are not the three parts of a table of messages")
+        open_ones, followed, joined = parts
         for fields in open_ones.items():
             connection, direction = flow_of(flows, fields).connection, fields.number(0, 1)
             contents = self.contents(connection, direction)
@@ -145,6 +148,17 @@ class MessageSink(Sink):
             fields.end()
         open_ones.end()
         followed.end()
+        self._restore_waits(joined, flows)
+
+    def _restore_waits(self, state: Fields, flows: Flows) -> None:
+        waits = self.follower.waits
+        connections = {number: flow.connection for number, flow in flows.items()}
+        kept = list(state.items())
+        state.end()
+        if waits is not None:
+            if len(kept) != 1:
+                raise ValueError("the state was made for columns that do not say how long messages waited")
+            waits.restore(kept[0], connections)
 
     def _end(self, connection: Connection, direction: int) -> None:
         """Nothing more will come of the contents that are open in a direction."""

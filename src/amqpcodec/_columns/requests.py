@@ -26,10 +26,17 @@ def request(followed: Followed, number: int, direction: int, method: Any, packet
         method: the method, decoded; `steps.step_of` its class is REQUEST.
         packet, time_ns: of its frame, or NO_TIME.
     """
-    if method.spec.name == "connection.close-ok":
+    waits, name = followed.follower.waits, method.spec.name
+    if waits is not None:
+        waits.fifos.request(followed, number, direction, method)
+    if name == "connection.close-ok":
         followed.end(packet, time_ns)
+        if waits is not None:
+            waits.fifos.end(followed.connection, orderly=True)
         return
-    _HANDLERS[method.spec.name](followed, followed.channel(number), direction, method, packet, time_ns)
+    handler = _HANDLERS.get(name)
+    if handler is not None:
+        handler(followed, followed.channel(number), direction, method, packet, time_ns)
 
 
 # Called with the connection, the channel, the direction, the method, and its packet and time, or NO_TIME.
@@ -55,7 +62,7 @@ def _recover(
     followed: Followed, channel: Channel, direction: int, method: Any, packet: int, time_ns: int
 ) -> None:
     """Drop the deliveries that wait: they come again, or a commit settles them."""
-    followed.drop(channel.delivered, "unknown", packet, time_ns)
+    followed.drop(channel.delivered, 0, "unknown", packet, time_ns)
     channel.transacted = channel.transacted or method.spec.name == "tx.select"
 
 

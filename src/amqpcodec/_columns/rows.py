@@ -40,6 +40,7 @@ from .schemas import (
 )
 from .text import clean, pairs
 from .trace import TRACERS, trace_of
+from .waits import DROPPED
 
 if TYPE_CHECKING:
     from .following_py import Message
@@ -133,6 +134,10 @@ class Rows:
         self._connection: Connection | None = None
         self._origin: dict[str, Any] = {}
 
+    def wants(self, column: str) -> bool:
+        """Return whether a column is wanted."""
+        return column in self._wanted
+
     # -- rows
 
     def frame_row(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType) -> Row:
@@ -202,6 +207,12 @@ class Rows:
         if error is None:
             error, culprit = message.error, message.culprit
         cells.update(outcome_cells(self.files, message.time_ns, outcome, packet, time_ns))
+        if message.found is not None:
+            cells["wait_by"] = message.found
+        if message.found not in (None, DROPPED):
+            cells.update(publish_flow=message.publish_flow, publish_offset=message.publish_offset)
+            if message.wait_ns != NO_TIME:
+                cells["wait_us"] = message.wait_ns // 1000
         self._blame(cells, error, culprit)
         return Row(cells, message.size, error)
 
@@ -221,6 +232,8 @@ class Rows:
         )  # fmt: skip
         if fault.octets and not self._secret(fault.octets):
             cells["octets"] = fault.octets
+        if fault.dropped:
+            cells["dropped"] = fault.dropped
         return Row(cells, len(fault.octets))
 
     def packet_row(self, located: LocatedSegment) -> Row:

@@ -102,6 +102,12 @@ _CONTENT = (
 # What a field of a method with content must not be called in the table of messages.
 MESSAGE_NAMES = frozenset(("properties", *(column.name for column in LEAD + _MESSAGES + _CONTENT + _FAULT)))
 PROPERTIES_SHOWN = ("message_id", "correlation_id", "reply_to")  # in `deliveries`
+WAITS = (  # where the publish of a delivery was found
+    Column("wait_us", "int64", label="microseconds from its publish to its delivery"),
+    Column("wait_by", "string", label="how its publish was found: exact, by id, by content, dropped"),
+    Column("publish_flow", "int64", label="number of the TCP conversation of its publish"),
+    Column("publish_offset", "int64", label="octets before its publish there"),
+)
 _DELIVERIES = (
     Column("channel", "int32", label="channel of the message"),
     Column("kind", "string", label="method that carries it, without its class"),
@@ -122,6 +128,7 @@ _DELIVERIES = (
     Column("ts_outcome_ns", "int64", label="the same in nanoseconds since 1970, as recorded"),
     Column("packet_outcome", "int64", label="number of that packet in its file, from 1"),
     Column("latency_us", "int64", label="microseconds from the message to its answer"),
+    *WAITS,
 )
 _CONNECTIONS = (
     Column("file", "string", label="name of the file of its last packet"),
@@ -129,6 +136,9 @@ _CONNECTIONS = (
     Column("client", "string", label="address and port of the client"),
     Column("server", "string", label="address and port of the server"),
     Column("dialect", "string", label="dialect that the connection speaks"),
+    Column(
+        "copy_of", "int64", label="connection that it repeats with other addresses, as one recorded twice"
+    ),
     Column("ts_first", "timestamp", label="time of its first packet"),
     Column("ts_last", "timestamp", label="time of its last packet"),
     Column("product", "string", label="product of the server, as connection.start says"),
@@ -166,6 +176,7 @@ _ERRORS = (
     Column("message", "string", label="what is wrong"),
     Column("length", "int64", label="octets that are missing, lost or in error"),
     Column("octets", "binary", label="these octets, as far as they are known"),
+    Column("dropped", "int64", label="packets that the recorder has dropped, as it says itself"),
 )
 _PACKETS = (
     Column("seq", "int64", label="sequence number in the TCP header"),

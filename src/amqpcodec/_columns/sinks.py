@@ -334,7 +334,8 @@ class ConnectionSink(Sink):
             if connection.proxied is not None:
                 client, server = map(str, connection.proxied)
                 lead.update(proxied_client=client, proxied_server=server)
-            self._add(Row({**lead, "dialect": connection.dialect, **summary.row()}, 0))
+            said = {"dialect": connection.dialect, "copy_of": connection.copy_of}
+            self._add(Row({**lead, **said, **summary.row()}, 0))
 
     def snapshot(self, note: Note) -> list[Any]:
         """See `Sink.snapshot`."""

@@ -20,17 +20,24 @@ _TYPES: dict[str, tuple[int, tuple[str, ...]]] = {
 
 # Requests are decoded; these are the arguments that they are asked for.
 _NEEDED: dict[str, frozenset[str]] = {
-    "queue.declare": frozenset(("queue",)),
-    "queue.declare-ok": frozenset(("queue", "message_count")),
+    "queue.declare": frozenset(("queue", "passive", "exclusive", "auto_delete", "arguments")),
+    "queue.declare-ok": frozenset(("queue", "message_count", "consumer_count")),
     "basic.consume": frozenset(("queue", "consumer_tag", "no_ack")),
     "basic.consume-ok": frozenset(("consumer_tag",)),
     "basic.cancel": frozenset(("consumer_tag",)),
     "basic.cancel-ok": frozenset(("consumer_tag",)),
     "basic.get": frozenset(("queue", "no_ack")),
+    "queue.bind": frozenset(("queue", "exchange", "routing_key")),
+    "queue.unbind": frozenset(("queue",)),
+    "queue.delete": frozenset(("queue",)),
+    "queue.purge": frozenset(("queue",)),
+    "exchange.declare": frozenset(("exchange", "type", "passive")),
+    "exchange.delete": frozenset(("exchange",)),
+    "connection.open": frozenset(("virtual_host",)),
     **dict.fromkeys(
         (
             "basic.recover", "basic.recover-async", "basic.get-empty", "tx.select", "confirm.select",
-            "channel.open", "channel.close-ok", "connection.close-ok",
+            "channel.open", "channel.close", "channel.close-ok", "connection.close-ok", "queue.bind-ok",
         ),
         frozenset(),
     ),

@@ -12,6 +12,7 @@ import pyarrow as pa
 from .. import _backend
 from .._columns.build import open_feeder
 from .._columns.decoding import Decoding
+from .._columns.schemas import WAITS
 from .._columns.text import clean
 from .._options import select, takes
 from .._state import Fields, pack, unpack
@@ -51,6 +52,7 @@ class CaptureSession:
     Attributes:
         schema: that of every batch.
         faults: as for `CaptureReader`, counted by this session.
+        tracker: follows the connections, see `capture.StreamTracker`.
 
     Raises:
         TypeError, ValueError: no such table or column; an option that cannot be; a state that is damaged, or
@@ -66,7 +68,7 @@ class CaptureSession:
         self.faults: dict[str, int] = {}
         self._sink, self._feeder = open_feeder(table, wanted, decoding, faults=self.faults)
         streams = _backend.load("amqpcodec.capture.streams", decoding.impl)
-        self._tracker = streams.StreamTracker(**select(TrackingOptions, options))
+        self.tracker = streams.StreamTracker(**select(TrackingOptions, options))
         self._read_part = _backend.load("amqpcodec._columns.feeder", decoding.impl).feed_part
         self._position: FilePosition | None = None  # None between two files
         self._before = 0  # packets of the files before
@@ -82,6 +84,7 @@ class CaptureSession:
             ("out_of_order_bytes", options["out_of_order_bytes"]),
             ("out_of_order_segments", options["out_of_order_segments"]),
             ("flow_timeout", str(options["flow_timeout"])),
+            ("copies", options["copies"]),
         ]
         if state is not None:
             self._restore(unpack(state))
@@ -132,7 +135,7 @@ class CaptureSession:
             return packet
 
         position = [] if self._position is None else [self._position.state()]
-        kept = [self._tracker.state(note), self._feeder.snapshot(note)]
+        kept = [self.tracker.state(note), self._feeder.snapshot(note)]
         return pack([self._terms, self._before, position, self._sink.make.files.state(packets), *kept])
 
     def finish(self) -> Iterator[pa.RecordBatch]:
@@ -193,7 +196,7 @@ class CaptureSession:
         self, source: ByteSource | None, position: FilePosition, end: int | None
     ) -> Iterator[pa.RecordBatch]:
         try:
-            for _ in self._read_part(source, self._feeder, self._tracker, position, self._before, end):
+            for _ in self._read_part(source, self._feeder, self.tracker, position, self._before, end):
                 yield from self._batches()
         except CaptureError:
             # There was no packet in it.
@@ -210,7 +213,7 @@ class CaptureSession:
 
     def _rest(self) -> Iterator[pa.RecordBatch]:
         try:
-            for event in self._tracker.finish():
+            for event in self.tracker.finish():
                 self._feeder.feed(event)
                 yield from self._batches()
         except AmqpError:
@@ -233,7 +236,7 @@ class CaptureSession:
         for position in state.items():
             self._position = FilePosition.restored(position)
         self._sink.make.files.restore(state.items())
-        flows = self._tracker.restore(state.fields())
+        flows = self.tracker.restore(state.fields())
         self._feeder.restore(state.fields(), flows)
         state.end()
 
@@ -253,7 +256,7 @@ def scan_capture(
             `(file, name)` or `(file, name, end)`.
         table: name of the table to read.
         state: where the first part begins; None for the beginning of a recording.
-        options: those of `CaptureOptions`; columns do not count.
+        options: those of `CaptureOptions`. Of columns it counts whether one says how long messages waited.
 
     Yields:
         The state before each part, and last the state behind all of them. A `CaptureSession` with such a
@@ -262,7 +265,9 @@ def scan_capture(
     Raises:
         CaptureError, DecodeError, OSError, ValueError: what `CaptureSession` raises.
     """
-    session = CaptureSession(table, state=state, **options | {"columns": ()})
+    wanted = Decoding.of(options).columns(table, options["columns"])
+    unseen: Any = options | {"columns": (), "_waits": any(column in WAITS for column in wanted)}
+    session = CaptureSession(table, state=state, **unseen)
     yield session.suspend()
     for part in parts:
         for file in part:

@@ -147,6 +147,10 @@ class DirectionDecoder:
         """Octets are missing: end what is before them, and search behind them."""
         yield from self._break_off("a gap cuts this frame")
         self.state.packet, self.state.time_ns = event.packet, event.time_ns
+        if event.whole:
+            message = f"{event.length} octets were acknowledged, and nothing of this direction was recorded"
+            yield from self._report("gap", message, event.offset, event.length)
+            return
         if event.snapped and not self._owner.recognised:
             self.snapped += event.length
         message = f"{event.length} octets are {SNAPPED if event.snapped else 'missing from the recording'}"

@@ -127,6 +127,7 @@ class Connection:
         dialect: name of the dialect it is decoded as, once that is known.
         opened: whether its opening was recorded, a SYN of either side.
         proxied: the real ends, if a proxy has named them by the PROXY protocol.
+        copy_of: number of the connection that it repeats with other addresses, if it was recorded twice.
     """
 
     number: int
@@ -135,6 +136,7 @@ class Connection:
     dialect: str | None = field(default=None)
     opened: bool = field(default=False)
     proxied: Proxied | None = field(default=None)
+    copy_of: int | None = field(default=None)
 
 
 class Data(NamedTuple):
@@ -155,6 +157,7 @@ class Gap(NamedTuple):
     """Octets of one direction that the capture does not have; packet and time are those of what follows.
 
     `snapped` is whether the recorder cut them off, by its snap length; packet and time are then of their own.
+    `whole` says that nothing of the direction was recorded: its receiver has acknowledged these octets.
     """
 
     connection: Connection
@@ -164,6 +167,7 @@ class Gap(NamedTuple):
     packet: int | None
     time_ns: int | None
     snapped: bool = False
+    whole: bool = False
 
 
 class Close(NamedTuple):
@@ -253,6 +257,7 @@ class Fault(NamedTuple):
         length: octets concerned; 0 where unknown.
         reply_code: the AMQP reply code, for kind ``"error"``.
         octets: the offending frame, for kind ``"error"`` with its end known.
+        dropped: packets that the recorder says it has dropped, for kind ``"file"``.
     """
 
     kind: FaultKind
@@ -265,6 +270,7 @@ class Fault(NamedTuple):
     length: int = 0
     reply_code: int | None = None
     octets: bytes = b""
+    dropped: int = 0
 
 
 Item = CapturedFrame | Fault

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .model import CaptureError, Fault, Packet
@@ -11,10 +12,11 @@ from .source import Octets
 
 SECTION_HEADER = b"\x0a\x0d\x0d\x0a"
 _ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
-_INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET = 1, 2, 3, 6
-_END_OF_OPTIONS, _TIME_RESOLUTION, _TIME_OFFSET = 0, 9, 14
+_INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _STATISTICS, _ENHANCED_PACKET = 1, 2, 3, 5, 6
+_END_OF_OPTIONS, _DROPPED, _TIME_RESOLUTION, _TIME_OFFSET, _DROPPED_BY_SYSTEM = 0, 5, 9, 14, 7
 _NS = 1_000_000_000
 _LAST_NS = 1 << 62  # in the year 2116
+_MOST_DROPPED = 1 << 40
 MAX_INTERFACES = 65536  # of a section, so that a file of nothing else does not fill the memory
 _BLOCK_HEAD = 8  # octets of its type and length
 BLOCK_OVERHEAD = 4096  # room for the fields and options of a block beside its packet
@@ -22,12 +24,16 @@ BLOCK_OVERHEAD = 4096  # room for the fields and options of a block beside its p
 
 @dataclass(slots=True)
 class Interface:
-    """An interface description block: link type, snap length, and the unit of its times."""
+    """An interface description block: link type, snap length, and the unit of its times.
+
+    `dropped` is how many packets of it the recorder has dropped, as statistics blocks have said so far.
+    """
 
     linktype: int
     snap_length: int
     units_per_second: int = 1_000_000
     offset_seconds: int = 0
+    dropped: int = 0
 
     def time_ns(self, high: int, low: int) -> int | None:
         """Nanoseconds since 1970 of a timestamp in this interface's unit; None beyond 2**62."""
@@ -112,6 +118,8 @@ class PcapngReader:
         if problem:
             return self._fault(problem, start, len(body) + 12)
         try:
+            if kind == _STATISTICS:
+                return self._statistics(body, start)
             return self._block(kind, body)
         except (struct.error, _BlockError) as error:
             return self._fault(f"block of type {kind} is unusable: {error}", start, len(body) + 12)
@@ -156,6 +164,24 @@ class PcapngReader:
             self.interfaces.append(_interface(self.order, body))
         return None
 
+    def _statistics(self, body: bytes, start: int) -> Fault | None:
+        """Counters of the recorder, which go on from block to block; a fault if it has dropped more."""
+        which = struct.unpack_from(self.order + "I", body)[0]
+        if which >= len(self.interfaces):
+            raise _BlockError(f"interface {which} was not described")
+        interface = self.interfaces[which]
+        dropped = 0
+        for code, value in _options(self.order, body, 12):
+            if code in (_DROPPED, _DROPPED_BY_SYSTEM) and len(value) == 8:
+                dropped += min(struct.unpack(self.order + "Q", value)[0], _MOST_DROPPED)
+        more = dropped - interface.dropped
+        if more <= 0:
+            return None
+        interface.dropped = dropped
+        packets = "packet" if more == 1 else "packets"
+        message = f"the recorder has dropped {more} {packets} of interface {which}"
+        return self._fault(message, start, len(body) + 12)._replace(dropped=more)
+
     def _packet(self, which: int, high: int, low: int, captured: int, original: int, data: bytes) -> Packet:
         # Counted before anything can fail, so that later packets have the numbers of other tools.
         self.number += 1
@@ -189,18 +215,22 @@ class _BlockError(Exception):
 def _interface(order: str, body: bytes) -> Interface:
     linktype, _, snap_length = struct.unpack_from(order + "HHI", body)
     interface = Interface(linktype, snap_length)
-    position = 8
-    while position + 4 <= len(body):
-        code, size = struct.unpack_from(order + "HH", body, position)
-        value = body[position + 4 : position + 4 + size]
-        if code == _END_OF_OPTIONS:
-            break
+    for code, value in _options(order, body, 8):
         if code == _TIME_RESOLUTION and len(value) == 1:
             interface.units_per_second = _resolution(value[0])
         elif code == _TIME_OFFSET and len(value) == 8:
             interface.offset_seconds = struct.unpack(order + "q", value)[0]
-        position += 4 + size + -size % 4
     return interface
+
+
+def _options(order: str, body: bytes, position: int) -> Iterator[tuple[int, bytes]]:
+    """Options of a block, which begin at a position of its body, by their codes."""
+    while position + 4 <= len(body):
+        code, size = struct.unpack_from(order + "HH", body, position)
+        if code == _END_OF_OPTIONS:
+            break
+        yield code, body[position + 4 : position + 4 + size]
+        position += 4 + size + -size % 4
 
 
 def _resolution(octet: int) -> int:

@@ -91,7 +91,7 @@ class FilePosition:
     def state(self) -> list[Any]:
         """The state that `restored` takes."""
         interfaces = [
-            [each.linktype, each.snap_length, each.units_per_second, each.offset_seconds]
+            [each.linktype, each.snap_length, each.units_per_second, each.offset_seconds, each.dropped]
             for each in self._interfaces
         ]
         fields = [self.head, self.offset, self.number, self.last_read, self.ended, self._order, interfaces]
@@ -112,7 +112,7 @@ class FilePosition:
         for fields in state.items():
             described = fields.number(0, 0xFFFF), fields.number(0, 0xFFFFFFFF)
             units, seconds = fields.number(1, _MOST_UNITS), fields.number(-(2**63), 2**63 - 1)
-            position._interfaces.append(Interface(*described, units, seconds))
+            position._interfaces.append(Interface(*described, units, seconds, fields.number(0)))
             fields.end()
         position.segments.restore(state.items())
         if state.is_next(list):

@@ -30,6 +30,7 @@ cdef class Reassembler:
     cdef bint _leading
     cdef long long _acknowledged
     cdef long long _early_ack
+    cdef long long _unheard
     cdef long long _isn
     cdef long long _fin
     cdef long long _before
@@ -56,7 +57,9 @@ cdef class Reassembler:
     @cython.locals(hole=cython.longlong)
     cpdef list jump(self, long long seq)
     cpdef list skip_holes(self)
-    cpdef list flush(self)
+    cpdef list flush(self, bint peer_ending)
+    @cython.locals(missing=cython.longlong)
+    cdef long long _missing_at_end(self, bint peer_ending) noexcept
     @cython.locals(ahead=cython.longlong)
     cdef long long _position(self, long long seq) noexcept
     @cython.locals(ahead=cython.longlong)

@@ -84,6 +84,7 @@ class Reassembler:
         "_next",
         "_out_of_order_bytes",
         "_out_of_order_segments",
+        "_unheard",
         "_waiting",
         "ending",
         "finished",
@@ -101,6 +102,7 @@ class Reassembler:
         self._leading = False  # nothing seen yet, and octets may be missing before the first one waiting
         self._acknowledged = _UNKNOWN  # position, once the base is known
         self._early_ack = -1  # sequence number, before it is known
+        self._unheard = 0  # octets acknowledged until then
         self._isn = -1
         self._fin = _UNKNOWN
         self._before = 0  # of a stream joined midway: where the octets begin that came too late to be in it
@@ -208,6 +210,8 @@ class Reassembler:
     def acknowledge(self, ack: int, time_ns: int | None) -> list[Chunk]:
         """Record what the receiver has acknowledged."""
         if self._base < 0:
+            if self._early_ack >= 0:
+                self._unheard += ((ack - self._early_ack + _HALF) & _SEQUENCE_MASK) - _HALF
             self._early_ack = ack
             return []
         self._acknowledged = max(self._acknowledged, self._position(ack))
@@ -235,12 +239,17 @@ class Reassembler:
             chunks += self._skip_first_hole()
         return chunks
 
-    def flush(self) -> list[Chunk]:
-        """Emit everything that waits, and a gap up to the FIN if one is due; nothing follows."""
+    def flush(self, peer_ending: bool) -> list[Chunk]:
+        """Emit everything that waits, and a gap up to the FIN or what was acknowledged; nothing follows.
+
+        Args:
+            peer_ending: whether the receiver has sent a FIN. Then it has acknowledged one of the sender, too.
+        """
         chunks = self.skip_holes()
-        if self.ending and self._next < self._fin <= self._next + self._out_of_order_bytes:
-            chunks.append(Chunk(self._next, self._fin - self._next, None, 0, None))
-            self._next = self._fin
+        missing = self._missing_at_end(peer_ending)
+        if missing > 0:
+            chunks.append(Chunk(self._next, missing, None, 0, None))
+            self._next += missing
         self.finished = True
         return chunks
 
@@ -253,7 +262,8 @@ class Reassembler:
         ]
         numbers = [self._base, self._next, self._acknowledged, self._early_ack, self._isn, self._fin]
         kept = [] if stray is None else [note(stray.packet), *stray[1:2], *stray[4:]]
-        return [*numbers, self._leading, self.ending, self.finished, waiting, kept]
+        flags = self._leading, self.ending, self.finished
+        return [*numbers, *flags, waiting, kept, self._unheard]
 
     def restore(self, state: Fields, sender: Endpoint, receiver: Endpoint) -> None:
         """Continue from a state; the endpoints complete `stray`."""
@@ -279,12 +289,22 @@ class Reassembler:
         stray = state.list()
         if stray:
             self.stray = _segment(Fields(stray), sender, receiver)
+        self._unheard = state.number()
         state.end()
 
     def _position(self, seq: int) -> int:
         """The position nearest to the next one expected that has this sequence number."""
         ahead = (seq - self._base - self._next) & _SEQUENCE_MASK
         return self._next + (ahead if ahead < _HALF else ahead - _SEQUENCE_MASK - 1)
+
+    def _missing_at_end(self, peer_ending: bool) -> int:
+        """Return how many octets are known to be missing behind the last one emitted."""
+        if self.ending:
+            missing = self._fin - self._next
+            return missing if missing <= self._out_of_order_bytes else 0
+        missing = self._unheard if self._base < 0 else self._acknowledged - self._next
+        # A single one is no part of a frame, but the FIN, which counts as an octet.
+        return missing - peer_ending if missing > 1 else 0
 
     def _begin(self, seq: int) -> None:
         """Join a stream whose SYN was not recorded. Its receiver's acknowledgement gives the position: octets

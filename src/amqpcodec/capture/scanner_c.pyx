@@ -18,7 +18,7 @@ from . cimport layers_c
 from .layers_c cimport Walk
 from .readahead_c cimport ReadAhead
 from .reassembly_c cimport Reassembler
-from .streams_c cimport _NO_TIME, Flow, StreamTracker, _key
+from .streams_c cimport COMPARED, _NO_TIME, Flow, StreamTracker, _key
 
 from .container import damage
 from .model import CaptureError, Endpoint, Packet, Segment
@@ -75,6 +75,8 @@ cdef inline Verdict judge(
     cdef long long ahead
     if headers.flags & (SYN | FIN | RST) or time_ns > tracker._deadline:
         return SLOW
+    if flow.compared < COMPARED:
+        return SLOW
     if not flow.selected:
         return NOTHING
     if flow.time_ns != _NO_TIME and time_ns - flow.time_ns > tracker._timeout_ns:
@@ -99,6 +101,9 @@ cdef inline void acknowledge(Reassembler peer, uint32_t ack) noexcept nogil:
     """`Reassembler.acknowledge` for a direction in which nothing waits, if the number fits."""
     cdef long long ahead
     if peer._base < 0:
+        if peer._early_ack >= 0:
+            ahead = <uint32_t>(ack - <uint32_t>peer._early_ack)
+            peer._unheard += ahead if ahead < 0x80000000U else ahead - 0x100000000LL
         peer._early_ack = ack
         return
     ahead = ahead_of(peer, ack)
@@ -462,7 +467,8 @@ cdef class Scanner:
         note(self._tracker, <Flow>entry.flow, <Reassembler>entry.peer, headers, packet, time_ns)
         if verdict == OCTETS:
             advance(<Reassembler>entry.own, headers.length)
-        if every_segment and entry.consumer_state != NULL:
+        # The consumer has no state any more of a connection that was left out.
+        if every_segment and entry.consumer_state != NULL and (<Flow>entry.flow).selected:
             answer = self._consumer.segment(
                 entry.consumer_state, headers, position_of(<Reassembler>entry.own, headers), packet, time_ns
             )

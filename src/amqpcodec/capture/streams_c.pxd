@@ -3,6 +3,7 @@ cimport cython
 from .reassembly_c cimport Chunk, Reassembler
 
 cdef long long _NO_TIME, _NEVER, _LARGEST_JUMP, _CLOSING_NS
+cdef int COMPARED, ENOUGH
 
 
 @cython.final
@@ -18,6 +19,7 @@ cdef class Flow:
     cdef public long long time_ns
     cdef public long long touched
     cdef public long long waiting
+    cdef public int alike, compared
 
     cdef int note(self, long long packet, object time_ns) except -1
     cdef int direction(self, object source) except -1
@@ -50,6 +52,11 @@ cdef class StreamTracker:
     cdef long long _fed
     cdef long long _count
     cdef long long _waiting
+    cdef object _copies
+    cdef bint _drops_copies
+    cdef public long long recorded_twice
+    cdef public bint heard
+    cdef readonly object elsewhere
 
     @cython.locals(flow=Flow, events=list, direction=cython.int)
     cpdef list feed(self, object segment)
@@ -66,6 +73,8 @@ cdef class StreamTracker:
     cpdef list finish(self)
     @cython.locals(flow=Flow, own=Reassembler)
     cdef Flow _flow_of(self, object segment, list events)
+    cdef object _compare(self, Flow flow, object segment, list events)
+    cdef object _mark_copy(self, Flow flow, object original, list events)
     @cython.locals(own=Reassembler, peer=Reassembler, flags=cython.int, length=cython.longlong)
     cdef object _advance(self, Flow flow, int direction, object segment, list events)
     @cython.locals(own=Reassembler)

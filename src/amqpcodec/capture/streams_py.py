@@ -13,7 +13,9 @@ from amqpcodec._kernel.slots.constructors_py import describe
 
 from .._state import Fields, Note, damaged
 from .._typing import Any
-from ..options import AMQP_PORT, FLOW_TIMEOUT, OUT_OF_ORDER_BYTES, OUT_OF_ORDER_SEGMENTS
+from ..options import AMQP_PORT, FLOW_TIMEOUT, KEEP, OUT_OF_ORDER_BYTES, OUT_OF_ORDER_SEGMENTS
+from .copies import COMPARED, ENOUGH, Copies
+from .elsewhere import Elsewhere
 from .model import (
     CLIENT_TO_SERVER,
     SERVER_TO_CLIENT,
@@ -50,7 +52,9 @@ class Flow:
     """A connection and the state of its two directions."""
 
     __slots__ = (
+        "alike",
         "client",
+        "compared",
         "connection",
         "current",
         "directions",
@@ -75,6 +79,7 @@ class Flow:
         self.time_ns = _NO_TIME
         self.touched = 0  # counts segments, over all connections
         self.waiting = 0
+        self.compared = self.alike = 0  # of its first segments with those of other connections
 
     def note(self, packet: int, time_ns: int | None) -> None:
         """Record when the last segment came."""
@@ -124,7 +129,11 @@ class Flow:
             self.emit(direction, reassembler.jump(stray.seq), events)
             self.add(direction, stray, events)
         reassembler.stray = None
-        self.emit(direction, reassembler.flush(), events)
+        chunks = reassembler.flush(self.directions[1 - direction].ending)
+        self.emit(direction, chunks, events)
+        if chunks and chunks[-1].octets is None and not chunks[-1].position:
+            last, missing = events.pop(), chunks[-1].length
+            events.append(Gap(self.connection, direction, 0, missing, last.packet, last.time_ns, whole=True))
         events.append(Close(self.connection, direction, reassembler.position, self.packet, self._last_time()))
 
     def add(self, direction: int, segment: Segment, events: list[Event]) -> None:
@@ -149,8 +158,10 @@ class Flow:
             note(self.packet)
         ends = [client.address, client.port, server.address, server.port]
         last = [self.packet, self._last_time(), self.touched]
+        compared = [self.compared, self.alike, self.connection.copy_of]
         tunnel = [client.tunnel, self.seen] if client.tunnel else []
-        return [*ends, self.connection.number, *last, one.state(note), other.state(note), *tunnel]
+        fields = [*ends, self.connection.number, *last, one.state(note), other.state(note), *compared]
+        return [*fields, *tunnel]
 
     def _last_time(self) -> int | None:
         return None if self.time_ns == _NO_TIME else self.time_ns
@@ -160,11 +171,16 @@ class StreamTracker:
     """Turns segments into the ordered octets of both directions of every connection.
 
     Args:
-        port, out_of_order_bytes, out_of_order_segments, flow_timeout: see
+        port, out_of_order_bytes, out_of_order_segments, flow_timeout, copies: see
             `amqpcodec.options.TrackingOptions`.
         max_waiting_bytes: bytes of memory for segments that wait for earlier ones, over all connections.
             Beyond it, the connections longest silent emit theirs with gaps.
         max_connections: connections remembered; the one longest silent is closed first.
+
+    Attributes:
+        recorded_twice: connections that are copies of others.
+        heard: whether there was anything on the ports asked for.
+        elsewhere: what is on others.
 
     A SYN with a new initial sequence number opens a new connection on a known pair of endpoints, and so
     do two segments in a row that cannot belong to the old one. Connections in different tunnels are different
@@ -179,6 +195,7 @@ class StreamTracker:
         out_of_order_bytes: int = OUT_OF_ORDER_BYTES,
         out_of_order_segments: int = OUT_OF_ORDER_SEGMENTS,
         flow_timeout: float = FLOW_TIMEOUT,
+        copies: str = KEEP,
         max_waiting_bytes: int = MAX_WAITING_BYTES,
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
@@ -199,6 +216,11 @@ class StreamTracker:
         self._fed = 0
         self._count = 0
         self._waiting = 0
+        self._copies = Copies()
+        self._drops_copies = copies != KEEP
+        self.recorded_twice = 0
+        self.heard = False
+        self.elsewhere = Elsewhere()
 
     def feed(self, segment: Segment) -> list[Event]:
         """Add one segment; returns the events that are now in order."""
@@ -212,6 +234,8 @@ class StreamTracker:
         flow.touched = self._fed
         direction = flow.direction(segment.source)
         flow.seen |= 1 << direction
+        if flow.compared < COMPARED:
+            self._compare(flow, segment, events)
         if flow.selected:
             flow.note(segment.packet, time_ns)
             self._advance(flow, direction, segment, events)
@@ -288,7 +312,9 @@ class StreamTracker:
         closing = [[numbers[flow], deadline] for flow, deadline in self._closing.items()]
         others = [[*one, *other, tunnel] for (one, other), tunnel in self._other_tunnels.items()]
         tunnels = [others] if others else []
-        return [self._fed, self._count, [flow.state(note) for flow in flows], closing, *tunnels]
+        copies = [self.recorded_twice, self._copies.state()]
+        flow_states = [flow.state(note) for flow in flows]
+        return [self._fed, self._count, flow_states, closing, *copies, *tunnels]
 
     def restore(self, state: Fields) -> dict[int, Flow]:
         """Continue from a state, before anything is fed; returns the connections by their numbers."""
@@ -302,6 +328,8 @@ class StreamTracker:
             self._closing[flow] = fields.number(-_NEVER, _NEVER + _CLOSING_NS)
             fields.end()
         self._set_deadline()
+        self.recorded_twice = state.number(0)
+        self._copies.restore(state)
         for fields in state.items() if state.is_next(list) else ():
             ways = _endpoint(fields, True), _endpoint(fields, True)
             self._other_tunnels[ways] = fields.text()
@@ -317,6 +345,8 @@ class StreamTracker:
         client, server = _endpoint(state), _endpoint(state)
         number, packet, time_ns = state.number(0, self._count - 1), state.number(1), state.time()
         touched, one, other = state.number(0, self._fed), state.fields(), state.fields()
+        compared, alike = state.number(0, COMPARED), state.number(0, 2 * COMPARED)
+        copy_of = state.perhaps(0)
         seen = 3
         if state.is_next(str):
             tunnel, seen = state.text(), state.number(0, 3)
@@ -330,6 +360,9 @@ class StreamTracker:
         flow.directions[CLIENT_TO_SERVER].restore(one, client, server)
         flow.directions[SERVER_TO_CLIENT].restore(other, server, client)
         connection.opened = any(each.opened for each in flow.directions)
+        flow.compared, flow.alike, connection.copy_of = compared, alike, copy_of
+        if connection.copy_of is not None and self._drops_copies:
+            flow.selected = False
         if key in self._flows:
             raise damaged("two connections have the same endpoints")
         self._flows[key] = flow
@@ -363,6 +396,30 @@ class StreamTracker:
                 own.open(segment.seq)
             flow.connection.opened = True
         return flow
+
+    def _compare(self, flow: Flow, segment: Segment, events: list[Event]) -> None:
+        """Look at one of the first segments: whether another connection had it, or what it carries."""
+        flow.compared += 1
+        connection = flow.connection
+        if not flow.selected:
+            client = flow.client
+            server = segment.source if client == segment.destination else segment.destination
+            self.elsewhere.see(server.port, segment)
+        else:
+            self.heard = self.heard or segment.length > 0
+            original = self._copies.original(connection.number, segment)
+            if original is not None and connection.copy_of is None:
+                flow.alike += 1 + (segment.length > 0)
+                if flow.alike >= ENOUGH:
+                    self._mark_copy(flow, original, events)
+
+    def _mark_copy(self, flow: Flow, original: int, events: list[Event]) -> None:
+        flow.connection.copy_of = original
+        self.recorded_twice += 1
+        if self._drops_copies:
+            self._finish_flow(flow, events)
+            flow.selected = False
+            flow.compared = COMPARED
 
     def _advance(self, flow: Flow, direction: int, segment: Segment, events: list[Event]) -> None:
         own, peer = flow.directions[direction], flow.directions[1 - direction]

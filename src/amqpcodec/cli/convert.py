@@ -155,6 +155,7 @@ class _Tables:
         except ValueError as error:
             raise _UnusableError(str(error)) from error
         self.rows = 0
+        self._tracker: Any = None  # of the recording read last
         self.faults: Counter[str] = Counter()
 
     def read(self, files: inputs.Recording, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
@@ -166,11 +167,12 @@ class _Tables:
         are_left_out = getattr(self._arguments, "mode", "") == "drop" and self.faults.total() > before[1]
         if self.rows > before[0] or are_left_out or self._of_streams or self._table == "errors":
             return
-        where = inputs.searched_in_vain(self._arguments)
+        where = inputs.searched_in_vain(self._arguments, self._tracker)
         output.complain(f"{files.shown()}: no {self._table} found on {where}")
 
     def _of_packets(self, files: inputs.Recording, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         session = self._session()
+        self._tracker = session.tracker
         for file in files:
             name = None if files.name == inputs.STANDARD_INPUT else files.name
             yield from session.read(Watched(file, report), name)

@@ -136,6 +136,7 @@ class _File:
         self._foreign: Counter[str] = Counter()  # what connections are that are not AMQP
         self._found = False  # whether there is any AMQP, or a fault of it
         self._faults = 0  # of those that are wanted
+        self._tracker: capture.StreamTracker | None = None  # None for a stream
         self._out = Output()
         self._most_waiting = _MOST_WAITING
 
@@ -199,7 +200,8 @@ class _File:
             return capture.read_raw_frames(source, **given(self._arguments, RawFrameOptions))
         options = resolve(FrameOptions, given(self._arguments, FrameOptions))
         events: Iterable[capture.Event | capture.Fault]
-        events = capture.read_events(source, capture.StreamTracker(**select(TrackingOptions, options)))
+        self._tracker = capture.StreamTracker(**select(TrackingOptions, options))
+        events = capture.read_events(source, self._tracker)
         if self._choice is not None:
             events = self._choice.watching(events)
         return capture.read_items(events, **select(DecodingOptions, options))
@@ -261,11 +263,13 @@ class _File:
         """Say on standard error why there may be less than was hoped for."""
         reasons = []
         if not self._found and not self._of_streams:
-            reasons.append(f"no AMQP found on {inputs.searched(self._arguments)}")
+            reasons.append(f"no AMQP found on {inputs.searched(self._arguments, self._tracker)}")
             reasons += [f"{count} x {message}" for message, count in self._foreign.most_common(_MOST_FOREIGN)]
         elif self._choice is not None:
             reasons += [] if self.shown else self._choice.unmet()
             reasons += self._choice.left_out()
+        if self._tracker is not None and self._tracker.recorded_twice:
+            reasons.append(inputs.recorded_twice(self._tracker.recorded_twice, self._arguments))
         if self._counts and self._faults and not self._arguments.errors:
             reasons.append(f"faults that are not counted: {self._faults}; without --count they are shown")
         if reasons:

@@ -15,11 +15,12 @@ from select import select
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from .._nearest import nearest_hint
-from ..capture import ByteSource, CaptureError
+from ..capture import ByteSource, CaptureError, StreamTracker
 from ..capture.container import first_time
+from ..capture.elsewhere import AMQP
 from ..capture.series import may_overlap, natural, series, uncompressed
 from ..capture.tails import last_time
-from ..options import AMQP_PORT
+from ..options import AMQP_PORT, KEEP
 from . import output
 
 STANDARD_INPUT = "-"
@@ -30,6 +31,7 @@ _NO_CAPTURE = (
 )
 
 PATIENCE = 5.0  # seconds without anything from a pipe, until there is a hint
+_MOST_PORTS = 3  # that a hint names
 _FEW = 1024  # octets: the beginning of a capture, and hardly a packet
 _HELD_BACK = "if there is traffic, tcpdump holds it back: have it run with -U --immediate-mode"
 _OTHERS = "; amqpcodec decode --port any says what its connections are, such as TLS"
@@ -240,19 +242,39 @@ def _hint(error: Exception) -> str:
     return ""
 
 
-def searched(arguments: argparse.Namespace) -> str:
-    """Where AMQP was looked for, as the end of a sentence, with what else could be tried."""
+def searched(arguments: argparse.Namespace, tracker: StreamTracker | None = None) -> str:
+    """Where AMQP was looked for, as the end of a sentence, with what else could be tried.
+
+    Args:
+        arguments: those of the command.
+        tracker: has followed the connections; None if nobody knows what is on other ports.
+    """
     chosen = getattr(arguments, "port", [AMQP_PORT])
     if chosen is None:
         return "any port"
     noun = "port" if len(chosen) == 1 else "ports"
-    return f"{noun} {', '.join(map(str, chosen))}; try --port any"
+    where = f"{noun} {', '.join(map(str, chosen))}"
+    ports = {} if tracker is None else tracker.elsewhere.ports
+    if ports:
+        listed = ", ".join(f"port {port} has {what}" for port, what in sorted(ports.items())[:_MOST_PORTS])
+        readable = [str(port) for port, what in sorted(ports.items()) if what == AMQP][:_MOST_PORTS]
+        return f"{where}; {listed}{': try --port ' * bool(readable)}{','.join(readable)}"
+    is_elsewhere = tracker is None or (tracker.elsewhere.others and not tracker.heard)
+    return where + "; try --port any" * is_elsewhere
 
 
-def searched_in_vain(arguments: argparse.Namespace) -> str:
+def searched_in_vain(arguments: argparse.Namespace, tracker: StreamTracker | None = None) -> str:
     """As `searched`, for commands that say nothing of connections without AMQP."""
-    where = searched(arguments)
+    where = searched(arguments, tracker)
     return where if getattr(arguments, "port", ()) is not None else f"{where}{_OTHERS}"
+
+
+def recorded_twice(count: int, arguments: argparse.Namespace) -> str:
+    """Say that connections are copies of others."""
+    were = f"{count} connection{'s were' if count > 1 else ' was'} recorded twice, with other addresses"
+    if getattr(arguments, "copies", KEEP) == KEEP:
+        return f"{were}, so that messages count twice: --copies drop leaves the copies out"
+    return f"{were}: the copies are left out"
 
 
 def _near_file(name: Any) -> str:

@@ -113,5 +113,7 @@ def _collect(arguments: argparse.Namespace, names: list[str]) -> tuple[Summary, 
                 unread = True
             else:
                 if not found and not inputs.of_streams(arguments):
-                    output.complain(f"{name!r}: no AMQP found on {inputs.searched_in_vain(arguments)}")
+                    output.complain(
+                        f"{name!r}: no AMQP found on {inputs.searched_in_vain(arguments, collector.tracker)}"
+                    )
     return collector.summary(), unread

@@ -255,9 +255,10 @@ def _end_of(life: Life) -> str:
     """Return what ended a connection or channel, as in the legend."""
     if life.ended == "closed":
         return "closed by an error" if life.went_wrong else "closed"
-    return {"broken": "without connection.close", "recording": "open at the end"}.get(
-        life.ended, "with its connection"
-    )
+    return _ENDS.get(life.ended, "with its connection")
+
+
+_ENDS = {"broken": "without connection.close", "recording": "open at the end", "unknown": "unknown"}
 
 
 def _laid_out(figure: Any, across: str, up: str | None, *, height: int = 300, legend: bool = False) -> Any:

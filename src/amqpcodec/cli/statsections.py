@@ -55,6 +55,7 @@ def sections(summary: Summary) -> list[Section]:
         _rates(summary.rates),
         *_latency("Publish to confirm", summary.confirms, at),
         *_latency("Deliver to acknowledgement", summary.acks, at),
+        waits(summary),
         lives(summary),
         ranked("Closed", summary.closings, ("what", "by", "code", "text", "times")),
         endings(summary.endings, at),
@@ -132,13 +133,15 @@ def parties(summary: Summary) -> Iterator[Section]:
     latencies = ("p50", "p99", "most")
     delivered = ("delivered", "messages/s", *latencies, "unacknowledged", "most at once")
     counted = ("redelivered", "refused", "not followed")
-    yield _parties("Queues", summary.by_queue, (*delivered, *counted))
+    waited = ("waited p50", "waited p99")
+    yield _parties("Queues", summary.by_queue, (*delivered, *counted, *waited))
     of_consumers = (*delivered, "prefetch", "idle", "longest pause", *counted)
     yield _parties("Consumers", summary.by_consumer, of_consumers, (_CONSUMER_NOTE,))
     published = ("published", "messages/s", *latencies, "unconfirmed", "most at once")
-    yield _parties("Publishers", summary.by_publisher, (*published, *counted[1:]))
+    yield _parties("Publishers", summary.by_publisher, (*published, *counted[1:], *_SIZES))
 
 
+_SIZES = ("bytes p50", "bytes p99", "largest")
 _CONSUMER_NOTE = (
     "Prefetch is how many messages may be unacknowledged, by the last basic.qos of the channel. A consumer "
     "is idle while none is."
@@ -190,7 +193,46 @@ def _of_party(party: Party) -> dict[str, str]:
         "p50": _roughly(party.p50_ns),
         "p99": _roughly(party.p99_ns),
         "most": _roughly(party.most_ns),
+        "waited p50": _roughly(party.wait_p50_ns),
+        "waited p99": _roughly(party.wait_p99_ns),
+        **dict(zip(_SIZES, _sizes(party), strict=True)),
     }
+
+
+def _sizes(found: Party | Publishers | None) -> list[str]:
+    """Return the sizes of bodies."""
+    sizes = (None,) * 3 if found is None else (found.size_p50, found.size_p99, found.size_most)
+    return ["-" if size is None else number(size) for size in sizes]
+
+
+def waits(summary: Summary) -> Section:
+    """How long messages waited from their publish to their first delivery."""
+    rows = [
+        (
+            _others(wait.others) if wait.others else name(wait.queue),
+            exchange(wait.exchange),
+            name(wait.routing_key),
+            *map(number, (wait.messages, wait.exact, wait.by_id, wait.by_content)),
+            number(wait.messages - wait.exact - wait.by_id - wait.by_content),
+            *map(_roughly, (wait.p50_ns, wait.p99_ns, wait.most_ns)),
+        )
+        for wait in summary.waits
+    ]
+    columns = (
+        "queue", "exchange", "routing key", "delivered", "exact", "by id", "by content", "not known", "p50",
+        "p99", "most",
+    )  # fmt: skip
+    return Section("Publish to delivery", columns, rows if _are_joined(summary) else [], 8, (_WAIT_NOTE,))
+
+
+_WAIT_NOTE = (
+    "Messages are joined to their publish by the order of a queue (exact), by an id, or by their content."
+)
+
+
+def _are_joined(summary: Summary) -> bool:
+    """Return whether there is anything to say on waits."""
+    return any(wait.exact or wait.by_id or wait.by_content or wait.dropped for wait in summary.waits)
 
 
 def _roughly(nanoseconds: int | None) -> str:
@@ -209,14 +251,19 @@ def exchanges(
         titles, counts: the columns with numbers, and the counts in them.
     """
     table = ranked("Exchanges", ranking, ("exchange", *titles), counts)
-    publishers = {each.exchange: _clients(each) for each in summary.published_by}
-    known = [publishers.get(row["exchange"], "-") for row in ranking.rows]
-    known += ["-"] * (len(table.rows) - len(known))
-    rows = [(row[0], who, *row[1:]) for row, who in zip(table.rows, known, strict=True)]
-    return replace(table, columns=("exchange", "published by", *titles), rows=rows)
+    known = {each.exchange: each for each in summary.published_by}
+    found = [known.get(row["exchange"]) for row in ranking.rows]
+    found += [None] * (len(table.rows) - len(found))
+    rows = [
+        (row[0], _clients(each), *row[1:], *_sizes(each)) for row, each in zip(table.rows, found, strict=True)
+    ]
+    columns = ("exchange", "published by", *titles, *_SIZES)
+    return replace(table, columns=columns, rows=rows, numbers=table.numbers + len(_SIZES))
 
 
-def _clients(publishers: Publishers) -> str:
+def _clients(publishers: Publishers | None) -> str:
+    if publishers is None:
+        return "-"
     shown = [
         f"{name(each.client)}{f' ({name(each.name)})' if each.name else ''} {number(each.messages)}"
         for each in publishers.clients
@@ -242,6 +289,8 @@ def overview(summary: Summary) -> Section:
         ("gaps", number(totals["gaps"])),
         ("bytes missing", number(totals["octets_missing"])),
         ("frames in error", number(totals["errors"])),
+        *[("packets dropped by the recorder", number(totals["packets_dropped"]))]
+        * (totals["packets_dropped"] > 0),
     ]
     note = "Sent is from clients to servers. Bytes of messages below are those of bodies."
     return Section("Overview", ("", "all"), rows, 1, (note,))
@@ -328,7 +377,7 @@ def _channels(count: int) -> str:
 
 def ended(life: Life) -> str:
     """Return what ended a connection or channel."""
-    if life.ended == "closed":
+    if life.by is not None:
         return f"{life.by} {life.reply_code} {whole(life.reply_text)}"
     return _ENDED[life.ended]
 
@@ -337,6 +386,8 @@ _ENDED = {
     "with-connection": "with its connection",
     "broken": "without connection.close",
     "recording": "open at the end of the recording",
+    "closed": "connection.close",  # which the recording lacks
+    "unknown": "unknown",
 }
 
 

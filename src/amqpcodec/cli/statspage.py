@@ -92,6 +92,7 @@ def _latencies(summary: Summary) -> Iterator[Section]:
         if latency.count or latency.unanswered or latency.unfollowed:
             yield _latency(title, latency)
             yield tables.slowest(title, latency, tables.times(summary))
+    yield tables.waits(summary)
 
 
 def _latency(title: str, latency: Latency) -> Section:

@@ -33,6 +33,8 @@ class FrameSummary:
         self._content_octets: Counter[str] = Counter()
         self._refusals: Counter[tuple[str, int, str]] = Counter()  # method, reply code and text
         self._faults: Counter[str] = Counter()
+        self._dropped = 0  # packets, by the recorder
+        self._copies: set[int] = set()
         self._open: dict[_Location, str] = {}
         self._asked: dict[_Location, tuple[str, tuple[str, ...], int]] = {}
         self._answers = self._waited = self._longest = 0
@@ -43,10 +45,13 @@ class FrameSummary:
         self._see_time(item.time_ns)
         if isinstance(item, Fault):
             self._faults[item.kind] += 1
+            self._dropped += item.dropped
             return
         self._frames += 1
         self._octets += len(item.octets)
         self._dialects[item.connection.number] = item.dialect
+        if item.connection.copy_of is not None:
+            self._copies.add(item.connection.number)
         frame = item.frame
         location = item.connection.number, frame.channel, item.direction
         if frame.type == METHOD:
@@ -70,6 +75,10 @@ class FrameSummary:
             ("refused", _listed(refused)),
             ("faults", _listed(self._faults)),
         ]
+        if self._dropped:
+            lines.append(("dropped", [f"{self._dropped} packets, by the recorder"]))
+        if self._copies:
+            lines.append(("copies", [f"{len(self._copies)} of the connections, recorded twice"]))
         return "".join(_entry(name, parts) for name, parts in lines)
 
     def row(self) -> dict[str, Any]:
@@ -99,6 +108,8 @@ class FrameSummary:
             "answers": answers,
             "refused": refused,
             "faults": dict(self._faults.most_common()),
+            "dropped": self._dropped,
+            "copies": len(self._copies),
         }
 
     def _see_time(self, time_ns: int | None) -> None:

@@ -43,6 +43,8 @@ class RowReader(Packaged):
         self.columns, self.schema = project(
             schema, options["table"], options["dialect"], options["column_name_of_corrupt_record"]
         )
+        # What is not asked for need not be followed from part to part either.
+        self.options = options | {"columns": tuple(self.columns)}
         self.name = ""
         self.divided: dict[int, Recording] = {}
 

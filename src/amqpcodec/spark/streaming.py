@@ -80,8 +80,8 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
             raise ValueError("no path: say what to load")
         if options["max_files_per_trigger"] is not None:
             need("maxFilesPerTrigger")
-        self._options = options
         self._reader = RowReader(options, schema)
+        self._options = self._reader.options
         # Of the latest offset, not to be followed twice.
         self._planned: dict[tuple[str, str, str], list[Part]] = {}
         self._target: frozenset[str] | None = None  # the only files to take

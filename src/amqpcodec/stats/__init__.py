@@ -34,6 +34,7 @@ from .summary import (
     Slow,
     Step,
     Summary,
+    Wait,
 )
 
 __all__ = [
@@ -54,4 +55,5 @@ __all__ = [
     "Slow",
     "Step",
     "Summary",
+    "Wait",
 ]

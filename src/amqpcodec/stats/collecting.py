@@ -15,6 +15,7 @@ from pyarrow import compute
 
 from .. import arrow
 from .._options import takes
+from ..capture import StreamTracker
 from ..options import StatsOptions
 from .cells import cells, constant, texts
 from .counters import KEYS, Largest, Tally, Timeline
@@ -33,6 +34,8 @@ _CONNECTION_KEYS = (
     "client_product", "client_version", "connection_name", "user", "vhost", "closed_by", "close_code",
     "close_text", "heartbeat",
 )  # fmt: skip
+# Why octets are lost that a gap has cut off from the rest of their frames.
+_CUT_OFF = ("gap", "snap length")
 _COUNTS = (
     "octets_sent", "octets_received", "frames_sent", "frames_received", "messages_sent", "messages_received",
     "gaps", "octets_missing", "errors",
@@ -40,7 +43,8 @@ _COUNTS = (
 _WHO = ("octets", "connections", "messages", "messages_sent", "messages_received")
 _TRAFFIC = ("messages", "octets", "published", "octets_published", "delivered", "octets_delivered")
 _DELIVERED = ("deliver", "get-ok")
-_ERRORS = ("kind", "code", "flow", "direction", "offset", "length", "packet", "ts_ns", "message")
+_PROBLEM = ("code", "flow", "direction", "offset", "length", "packet", "ts_ns", "message")
+_ERRORS = ("kind", *_PROBLEM, "dropped")
 _CONNECTIONS = (*_CONNECTION_KEYS[1:5], "ts_first", "ts_last", *_CONNECTION_KEYS[7:], *_COUNTS)
 _METHODS = ("flow", "direction", "ts_ns", "offset", "packet", "channel", "name")
 _FEW_ROWS = 1000  # that are dicts at a time: those of a connection are larger than what is kept of it
@@ -71,7 +75,7 @@ class Collector:
         arguments = tuple(f"args.{argument}" for argument in self._arguments)
         tables = {
             "connections": _CONNECTIONS, "errors": _ERRORS, "methods": (*_METHODS, *arguments),
-            "deliveries": (*Delivery._fields, "body_size", "complete"),
+            "deliveries": (*Delivery._fields, "complete"),
         }  # fmt: skip
         self._of_streams = options["input"] == "stream"
         self._depths = Depths()
@@ -81,7 +85,7 @@ class Collector:
         )
         self._files: list[str] = []
         self._span: list[int] = []
-        self._totals = dict.fromkeys(("connections", *_COUNTS), 0)
+        self._totals = dict.fromkeys(("connections", *_COUNTS, "octets_cut_off", "packets_dropped"), 0)
         self._connections = Largest(_CONNECTION_KEYS, ("octets", *_COUNTS), top)
         self._products = Tally(("product", "client_product"), _WHO)
         self._users = Tally(("user",), _WHO)
@@ -98,7 +102,7 @@ class Collector:
         self._problems: list[Problem] = []
         self._settled = Tally(("method", "by"), ("times",))
         self._redelivered = Tally(("queue",), ("messages",))
-        self._incidents = Incidents(top)
+        self._incidents = Incidents(top, options["copies"])
         self._lives = Lives(top)
 
     def add(self, file: str | os.PathLike[str] | Readable, name: str) -> bool:
@@ -130,6 +134,11 @@ class Collector:
         self._files.append(name)
         return self._totals["connections"] > before
 
+    @property
+    def tracker(self) -> StreamTracker | None:
+        """Return what has followed the connections of the last capture; None before."""
+        return self._reader.tracker
+
     def summary(self) -> Summary:
         """The summary of the files added so far."""
         whole = self._gathered(KEYS)
@@ -156,6 +165,7 @@ class Collector:
             rates=self._timeline.rates(),
             confirms=self._outcomes.confirms.latency(),
             acks=self._outcomes.acks.latency(),
+            waits=self._outcomes.waits.largest(top),
             by_queue=self._outcomes.queues.largest(top),
             by_consumer=self._outcomes.consumers.largest(top),
             by_publisher=self._outcomes.publishers.largest(top),
@@ -203,8 +213,11 @@ class Collector:
     def _add_errors(self, name: str, batches: Iterable[pa.RecordBatch]) -> None:
         for row in _rows(batches):
             self._faults.add((row["code"],), 1, row["length"] or 0)
+            self._totals["packets_dropped"] += row["dropped"] or 0
+            if row["code"] == "LOST" and any(why in row["message"] for why in _CUT_OFF):
+                self._totals["octets_cut_off"] += row["length"]
             if len(self._problems) < self._top:
-                self._problems.append(Problem(name, *(row[column] for column in _ERRORS[1:])))
+                self._problems.append(Problem(name, *(row[column] for column in _PROBLEM)))
 
     def _add_connection(self, name: str, row: dict[str, Any]) -> None:
         row["file"] = name

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from itertools import count
 
-from .counters import Intervals
+from .counters import KEYS, Intervals
 from .summary import Band, Latency, Slow
 
 # Classes are numbered. Up to 255 ns each duration has its own; from there on an octave has 128.
@@ -88,6 +88,20 @@ class Answers(Durations):
         self._slowest: list[tuple[int, int, Slow]] = []
         self._order = count(0, -1)  # of equal durations the first one stays
         self._over_time = _OverTime()
+        self._refused: set[object] = set()
+        self._refused_others = 0
+
+    def refuse(self, identity: object, again: bool) -> None:
+        """Count a message that was refused.
+
+        Args:
+            identity: what tells it from others; None if nothing does.
+            again: whether it was delivered before.
+        """
+        if identity is None or len(self._refused) >= KEYS:
+            self._refused_others += not again and identity not in self._refused
+        else:
+            self._refused.add(identity)
 
     def answer(self, duration_ns: int, time_ns: int) -> bool:
         """Add a duration that ended at a time; returns whether it is among the slowest so far, for `keep`."""
@@ -109,6 +123,7 @@ class Answers(Durations):
             waiting=self.waiting,
             unfollowed=self.unfollowed,
             negative=self.negative,
+            negative_messages=max(len(self._refused) + self._refused_others, min(self.negative, 1)),
             mean_ns=self.mean,
             least_ns=self.least,
             most_ns=self.most,

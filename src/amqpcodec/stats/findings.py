@@ -24,6 +24,8 @@ def findings(summary: Summary) -> list[Finding]:
 def verdict(summary: Summary, found: Iterable[Finding]) -> str:
     """Return the verdict on the recording, in a sentence or two."""
     totals = summary.totals
+    if not summary.files:
+        return "No file could be read."
     if not totals["connections"]:
         return "There is no AMQP in this recording, on the ports that were looked at."
     problems = [finding for finding in found if finding.severity != "note"]
@@ -89,8 +91,8 @@ def _faults(summary: Summary) -> Iterator[Finding]:
         brief = _count(times, "frame") + " in error"
         text = f"{brief}, against the protocol: {listed}."
         yield Finding("frames-in-error", "error", section, times, brief, text)
-    if "GAP" in by_code:
-        row = by_code["GAP"]
+    row = by_code.get("GAP", {"times": 0})
+    if row["times"] > _incidents(summary, "times").get("one-sided", 0):  # these are said elsewhere
         brief = _count(row["times"], "gap") + " in the recording"
         text = (
             f"The recording lacks {_count(row['octets'], 'byte')} in {_count(row['times'], 'gap')}: numbers "
@@ -102,12 +104,24 @@ def _faults(summary: Summary) -> Iterator[Finding]:
         brief = (
             _count(row["octets"], "byte") + f" that {_for(row['octets'], 'belongs', 'belong')} to no frame"
         )
-        text = f"{brief}, in {_count(row['times'], 'place')}: damaged, encrypted, or not AMQP."
+        cut = summary.totals["octets_cut_off"]
+        why = "damaged, encrypted, or not AMQP"
+        if cut == row["octets"]:
+            why = "a gap cuts their frames"
+        elif cut:
+            why = f"a gap cuts the frames of {cut:,}; the others are {why}"
+        text = f"{brief}, in {_count(row['times'], 'place')}: {why}."
         yield Finding("lost", "warning", section, row["octets"], brief, text)
+    dropped = summary.totals["packets_dropped"]
+    if dropped:
+        brief = _count(dropped, "packet") + " dropped by the recorder"
+        text = f"{brief}, as it says itself: it was too slow, so that octets are missing."
+        yield Finding("dropped", "warning", section, dropped, brief, text)
     if "FILE" in by_code:
         times = by_code["FILE"]["times"]
         brief = _count(times, "fault") + " of the file"
-        yield Finding("file", "warning", section, times, brief, f"{brief}: it is damaged or was cut short.")
+        what = ": it is damaged or was cut short" * (not dropped)
+        yield Finding("file", "warning", section, times, brief, f"{brief}{what}.")
 
 
 def _closings(summary: Summary) -> Iterator[Finding]:
@@ -167,8 +181,8 @@ def _refusals(summary: Summary) -> Iterator[Finding]:
         refused = sum(row["times"] for row in refusals)
         if refused:
             brief = f"{_count(refused, 'refusal')} by {brief}"
-            followed = getattr(summary, latency).negative
-            text = f"{brief}, for {_count(followed, 'message')} whose answer could be followed."
+            different = getattr(summary, latency).negative_messages
+            text = f"{brief}, of {_count(different, 'message')} whose answer could be followed."
             yield Finding(code, severity, section, refused, brief, text)
     again = _total(summary.redelivered, "messages")
     if again:
@@ -201,6 +215,11 @@ def _answers(summary: Summary) -> Iterator[Finding]:
             listed = ", ".join(f"{name} {lasting(value)}" for name, value in latency.percentiles.items())
             text = f"Slow {what}: {listed}, the slowest {lasting(latency.most_ns or 0)}."
             yield Finding(code, "warning", section, latency.count, brief, text)
+    dropped = sum(wait.dropped for wait in summary.waits)
+    if dropped:
+        brief = f"{dropped:,} {_for(dropped, 'delivery', 'deliveries')} of publishes that may be forgotten"
+        text = f"{brief}: too many messages were published meanwhile, so how long they waited is not known."
+        yield Finding("waits-dropped", "note", "Publish to delivery", dropped, brief, text)
     unfollowed = acks.unfollowed + confirms.unfollowed
     if unfollowed:
         brief = _count(unfollowed, "message") + " not followed"
@@ -231,14 +250,18 @@ def _unanswered(latency: Latency, code: str, one: str, many: str, answer: str) -
 
 
 def _connections(summary: Summary) -> Iterator[Finding]:
-    times = {row["kind"]: row["times"] for row in summary.incidents.rows}
-    lasted = {row["kind"]: row["duration_ns"] for row in summary.incidents.rows}
+    times, lasted = _incidents(summary, "times"), _incidents(summary, "duration_ns")
     section = "What happened to connections"
     for kind, severity, noun, brief, more in _INCIDENTS:
         if kind in times:
             brief = f"{_count(times[kind], noun)} {brief}"
             text = f"{brief}{more.format(lasting(lasted[kind]))}."
             yield Finding(kind, severity, section, times[kind], brief, text)
+
+
+def _incidents(summary: Summary, count: str) -> dict[str, int]:
+    """Return a count of each kind of incident."""
+    return {row["kind"]: row[count] for row in summary.incidents.rows}
 
 
 _INCIDENTS = (
@@ -250,6 +273,11 @@ _INCIDENTS = (
      ": a crash, a kill, or a lost network"),
     ("silent", "warning", "silence", "of more than two heartbeats",
      ", {} in all: a peer hung, or the network did"),
+    ("one-sided", "warning", "connection", "recorded in one direction only",
+     ": the other was acknowledged and is missing, so nothing is said about it, such as answers"),
+    ("recorded-twice", "warning", "connection", "recorded twice",
+     " with other addresses, as before and after translation: messages count twice, unless --copies drop"),
+    ("left-out", "note", "connection", "recorded twice and left out", ", by --copies drop"),
     ("open-at-the-end", "note", "connection", "without connection.close at the end",
      " of the recording: perhaps still open"),
 )  # fmt: skip
@@ -263,7 +291,7 @@ def _queues(summary: Summary) -> Iterator[Finding]:
         text = f"{brief}: {listed} messages{_others(growing)}."
         yield Finding("growing-queues", "warning", "Depth of queues", len(growing), brief, text)
     idle = [depth for depth in summary.depths if depth.published and not depth.delivered]
-    if idle:
+    if idle and "one-sided" not in _incidents(summary, "times"):
         brief = _count(len(idle), "queue") + " without a delivery"
         listed = ", ".join(f"{each.queue} ({each.published:,} published)" for each in idle[:_LISTED])
         listed += _others(idle)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..capture import CLIENT_TO_SERVER, Close, Connection, Data, Event, Fault, Gap
+from ..options import KEEP
 from .counters import Tally
 from .lives import Lives, Stays
 from .summary import SUCCESS, Incident
@@ -22,9 +23,11 @@ class Incidents:
 
     Args:
         top: how many to keep of each kind.
+        copies: what becomes of connections that were recorded twice.
     """
 
-    def __init__(self, top: int) -> None:
+    def __init__(self, top: int, copies: str = KEEP) -> None:
+        self.of_copies = "recorded-twice" if copies == KEEP else "left-out"
         self.counts = Tally(("kind",), ("times", "duration_ns"))
         self.first: list[Incident] = []
         self._top = top
@@ -45,15 +48,18 @@ class _Flow:
     Attributes:
         last, silence, since: of each direction, when the last octets came, the longest time without any, and
             its beginning.
-        begun, opened, closing: whether the handshake began and ended, and whether connection.close was seen.
+        begun, opened, closing: whether the handshake began and ended, and whether connection.close was seen,
+            or its answer.
+        cut: of each direction, whether octets are missing behind the last ones recorded.
+        unheard: the direction of which nothing was recorded, though there was something; None without one.
         blocked: the method connection.blocked that is in force.
         closes: how many directions have ended.
         row, stays: its row in the table `connections`, and its channels.
     """
 
     __slots__ = (
-        "begun", "blocked", "closes", "closing", "connection", "last", "opened", "row", "silence", "since",
-        "stays",
+        "begun", "blocked", "closes", "closing", "connection", "cut", "last", "opened", "row", "silence",
+        "since", "stays", "unheard",
     )  # fmt: skip
 
     def __init__(self, connection: Connection) -> None:
@@ -62,6 +68,8 @@ class _Flow:
         self.silence = [0, 0]
         self.since = [0, 0]
         self.begun = self.opened = self.closing = False
+        self.cut = [False, False]
+        self.unheard: int | None = None
         self.blocked: MethodRow | None = None
         self.closes = 0
         self.row: dict[str, Any] | None = None
@@ -109,6 +117,10 @@ class Flows:
                 self.last_ns = event.time_ns
             if isinstance(event, Close):
                 self._close(flow)
+                continue
+            flow.cut[event.direction] = isinstance(event, Gap)
+            if isinstance(event, Gap) and event.whole:
+                flow.unheard = event.direction
             elif self._ending:
                 self._end_all(by_recording=False)
 
@@ -136,7 +148,7 @@ class Flows:
             flow.begun = True
         elif row.name == "connection.open-ok":
             flow.opened = True
-        elif row.name == "connection.close":
+        elif row.name in ("connection.close", "connection.close-ok"):
             flow.closing = True
         elif row.name == "connection.blocked":
             flow.blocked = flow.blocked or row
@@ -177,6 +189,10 @@ class Flows:
     def _close(self, flow: _Flow) -> None:
         flow.closes += 1
         if flow.closes == 2:
+            if flow.connection.copy_of is not None:
+                self._add(
+                    flow, self._incidents.of_copies, self.last_ns, text=f"as #{flow.connection.copy_of}"
+                )
             self._closed.append(flow)
             self._ending[flow] = None
 
@@ -195,13 +211,16 @@ class Flows:
             None if time is None else time * 1000 for time in (row["ts_first_us"], row["ts_last_us"])
         )
         carried = row["messages_sent"] + row["messages_received"]
-        if flow.begun and not (flow.opened or carried or row["gaps"]):
+        if flow.unheard is not None:
+            self._add(flow, "one-sided", first, direction=flow.unheard)
+        elif flow.begun and not (flow.opened or carried or row["gaps"]):
             code, text = row["close_code"], row["close_text"]
             kind = "not-opened" if code in SUCCESS else "refused"
             self._add(flow, kind, first, text=None if code is None else f"{code} {text}")
-        elif not flow.closing:
+        elif not flow.closing and not any(flow.cut):
             self._add(flow, "open-at-the-end" if by_recording else "ended-without-close", last)
-        ended = "closed" if flow.closing else "recording" if by_recording else "broken"
+        ended = "unknown" if any(flow.cut) else "recording" if by_recording else "broken"
+        ended = "closed" if flow.closing else ended
         end_ns = self.last_ns if ended == "recording" else last
         self._lives.add(self._file, row, flow.stays or Stays(), ended, end_ns)
         if flow.blocked is not None:

@@ -13,8 +13,9 @@ from .._columns.origins import NO_TIME
 from .._columns.steps import PUBLISH
 from .cells import cells
 from .durations import Answers, Durations
-from .parties import Parties, Share
+from .parties import MOST_PARTIES, Parties, Share
 from .summary import Client, Publishers, Slow
+from .waits import Waits
 
 if TYPE_CHECKING:
     from .._columns.following_py import Message
@@ -44,6 +45,12 @@ class Delivery(NamedTuple):
     outcome: str | None
     ts_outcome_ns: int | None
     packet_outcome: int | None
+    body_size: int | None
+    message_id: str | None
+    wait_us: int | None
+    wait_by: str | None
+    publish_flow: int | None
+    publish_offset: int | None
 
 
 _DELIVERY = partial(tuple.__new__, Delivery)  # as Delivery._make, without a step in Python
@@ -58,6 +65,7 @@ class Outcomes:
     Attributes:
         confirms, acks: how long answers took to publishes and to deliveries.
         queues, consumers, publishers: the same by who took part.
+        waits: how long messages waited.
     """
 
     def __init__(self, top: int) -> None:
@@ -65,6 +73,8 @@ class Outcomes:
         self.queues = Parties(("queue",))
         self.consumers = Parties(("queue", "client", "channel", "consumer_tag"))
         self.publishers = Parties(("exchange", "client", "channel"))
+        self.waits = Waits()
+        self._sizes: dict[str | None, Durations] = {}  # of bodies, by exchange
         self._open: dict[int | None, list[Durations]] = {}  # without an answer when their connection ended
         self._held: dict[Message, tuple[Share, ...]] = {}
 
@@ -82,12 +92,20 @@ class Outcomes:
         """Add rows of a file."""
         for row in _rows(batch):
             if row.kind == "publish":
-                who = (row.exchange, row.client, row.channel)
-                self._count(file, row, self.confirms, [self.publishers.of(who)])
+                publisher = self.publishers.of((row.exchange, row.client, row.channel))
+                if row.body_size is not None:
+                    publisher.sizes.add(row.body_size)
+                    self._size_of(row.exchange, row.body_size)
+                self._count(file, row, self.confirms, [publisher])
             elif row.kind in _DELIVERED:
                 consumer = (row.queue, row.client, row.channel, row.consumer_tag)
-                parties = [self.queues.of((row.queue,)), self.consumers.of(consumer)]
-                self._count(file, row, self.acks, parties)
+                queue = self.queues.of((row.queue,))
+                if not row.redelivered:
+                    wait_ns = None if row.wait_us is None else row.wait_us * 1000
+                    self.waits.add((row.queue, row.exchange, row.routing_key), row.wait_by, wait_ns)
+                    if wait_ns is not None:
+                        queue.waits.add(wait_ns)
+                self._count(file, row, self.acks, [queue, self.consumers.of(consumer)])
 
     def limit(self, client: str | None, channel: int, prefetch: int) -> None:
         """Say how many messages may wait on a channel at once."""
@@ -120,7 +138,20 @@ class Outcomes:
         shown = [
             Client(client, self.publishers.name_of(client), count) for client, count in ordered[:_CLIENTS]
         ]
-        return Publishers(exchange, shown, len(ordered) - len(shown))
+        sizes = self._sizes.get(exchange) or Durations()
+        found = sizes.percentiles()
+        return Publishers(
+            exchange, shown, len(ordered) - len(shown), found.get("p50"), found.get("p99"), sizes.most
+        )
+
+    def _size_of(self, exchange: str | None, octets: int) -> None:
+        """Count the body of a message published to an exchange, if it is one of the first ones."""
+        sizes = self._sizes.get(exchange)
+        if sizes is None:
+            if len(self._sizes) >= MOST_PARTIES:
+                return
+            sizes = self._sizes[exchange] = Durations()
+        sizes.add(octets)
 
     def _shares(self, message: Message) -> Iterator[Share]:
         """Yield the shares of those who take part in a message."""
@@ -153,12 +184,21 @@ class Outcomes:
                 durations.unfollowed += 1
         else:
             latency = max(now - then, 0)
-            for durations in everyone:
-                durations.negative += outcome in _REFUSED
+            if outcome in _REFUSED:
+                for durations in everyone:
+                    durations.negative += 1
+                answers.refuse(_identity(row), bool(row.redelivered))
             for share in shares:
                 share.add(latency)
             if answers.answer(latency, now):
                 answers.keep(_slow(file, row, latency))
+
+
+def _identity(row: Delivery) -> object:
+    """Return what tells a message from others, however often it comes; None where nothing does."""
+    if row.message_id is not None:
+        return row.exchange, row.routing_key, row.message_id
+    return None if row.publish_flow is None else (row.publish_flow, row.publish_offset)
 
 
 def _slow(file: str, row: Delivery, latency: int) -> Slow:

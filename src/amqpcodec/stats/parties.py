@@ -9,7 +9,7 @@ from typing import Any
 from .durations import Durations
 from .summary import Party
 
-_MOST_PARTIES = 1000
+MOST_PARTIES = 1000
 _SECOND = 1_000_000_000
 
 
@@ -18,10 +18,13 @@ class Share(Durations):
 
     Attributes:
         prefetch: how many the broker may have waiting at its consumer, 0 for any number; None if nobody said.
+        waits: of a queue, how long messages waited from publish to delivery.
+        sizes: of a publisher, octets of bodies.
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self.waits, self.sizes = Durations(), Durations()
         self.prefetch: int | None = None
         self._first: int | None = None
         self._last: int | None = None
@@ -70,7 +73,7 @@ class Share(Durations):
     def party(self, keys: dict[str, Any], name: str | None) -> Party:
         """Return the counts so far of who is known by these keys, and what it calls itself."""
         span = 0 if self._first is None or self._last is None else self._last - self._first
-        percentiles = self.percentiles()
+        percentiles, waits, sizes = (each.percentiles() for each in (self, self.waits, self.sizes))
         return Party(
             keys=keys,
             name=name,
@@ -90,6 +93,11 @@ class Share(Durations):
             p50_ns=percentiles.get("p50"),
             p99_ns=percentiles.get("p99"),
             most_ns=self.most,
+            wait_p50_ns=waits.get("p50"),
+            wait_p99_ns=waits.get("p99"),
+            size_p50=sizes.get("p50"),
+            size_p99=sizes.get("p99"),
+            size_most=self.sizes.most,
             first_ns=self._first,
             last_ns=self._last,
         )
@@ -114,7 +122,7 @@ class Parties:
         """Return the share of a key."""
         found = self._by_key.get(key)
         if found is None:
-            if len(self._by_key) >= _MOST_PARTIES:
+            if len(self._by_key) >= MOST_PARTIES:
                 return self._others
             found = self._by_key[key] = Share()
             if self._client is not None:

@@ -73,6 +73,9 @@ class TableReader:
         options: those of `arrow.read_capture` or `arrow.read_stream`.
         depth, watch: are called as those of a `Follower`; they need the table `deliveries`.
 
+    Attributes:
+        tracker: has followed the connections of the last capture; None before.
+
     Raises:
         TypeError, ValueError: no such table or column; an option that cannot be.
     """
@@ -87,6 +90,7 @@ class TableReader:
         watch: Callable[[Message, bool, int], None] | None = None,
     ) -> None:
         self._depth, self._watch = depth, watch
+        self.tracker: StreamTracker | None = None
         known = AllStreamOptions if of_streams else AllCaptureOptions
         resolved = resolve(known, {**select(known, options), **_FULL})
         foreign = of_streams or resolved["port"] is not None
@@ -95,7 +99,7 @@ class TableReader:
         self._events = (
             partial(raw_events, direction=resolved["direction"])
             if of_streams
-            else partial(_capture_events, tracking=select(TrackingOptions, resolved))
+            else partial(self._capture_events, select(TrackingOptions, resolved))
         )
 
     def read(self, file: Any) -> Iterator[Stretch]:
@@ -127,6 +131,10 @@ class TableReader:
         if failure is not None:
             raise failure
 
+    def _capture_events(self, tracking: Mapping[str, Any], source: ByteSource) -> Iterator[Event | Fault]:
+        self.tracker = StreamTracker(**tracking)
+        return read_events(source, self.tracker)
+
     def _open(self) -> dict[str, _Table]:
         """The tables, without rows."""
         columns, decoding = self._columns, self._decoding
@@ -146,7 +154,3 @@ class TableReader:
 
 def _taken(tables: Mapping[str, _Table]) -> dict[str, list[pa.RecordBatch]]:
     return {name: table.take() for name, table in tables.items()}
-
-
-def _capture_events(source: ByteSource, tracking: Mapping[str, Any]) -> Iterator[Event | Fault]:
-    return read_events(source, StreamTracker(**tracking))

@@ -91,6 +91,9 @@ class Party:
         pause_ns: the longest time without a message, likewise.
         mean_ns, p50_ns, p99_ns, most_ns: latencies of the answers, percentiles at most 0.8 % too large; None
             without answers.
+        wait_p50_ns, wait_p99_ns: of a queue, how long messages waited from publish to delivery, likewise;
+            None where that is not known of any.
+        size_p50, size_p99, size_most: of a publisher, octets of bodies, likewise; None without any.
         first_ns, last_ns: when its first and last message came.
         others: how many it stands for, if it is the sum of those that are not shown; it has but the sums of
             counts of messages then. All beyond the first 1,000 count as one.
@@ -114,8 +117,44 @@ class Party:
     p50_ns: int | None
     p99_ns: int | None
     most_ns: int | None
+    wait_p50_ns: int | None
+    wait_p99_ns: int | None
+    size_p50: int | None
+    size_p99: int | None
+    size_most: int | None
     first_ns: int | None
     last_ns: int | None
+    others: int = 0
+
+
+@dataclass(frozen=True)
+class Wait:
+    """How long messages waited from their publish to their first delivery.
+
+    Attributes:
+        queue: where they were delivered from.
+        exchange, routing_key: where they were published to.
+        messages: delivered for the first time.
+        exact, by_id, by_content: how many were joined to their publish by the order of the queue, by an id,
+            by their content.
+        dropped: how many may be of a publish that was forgotten, since too many were remembered.
+        mean_ns, p50_ns, p99_ns, most_ns: how long those that were joined waited, percentiles at most 0.8 %
+            too large; None without any.
+        others: how many it stands for, if it is the sum of those that are not shown, with counts alone.
+    """
+
+    queue: str | None
+    exchange: str | None
+    routing_key: str | None
+    messages: int
+    exact: int
+    by_id: int
+    by_content: int
+    dropped: int
+    mean_ns: int | None
+    p50_ns: int | None
+    p99_ns: int | None
+    most_ns: int | None
     others: int = 0
 
 
@@ -142,11 +181,16 @@ class Publishers:
         exchange: its name.
         clients: the first three, those with most messages first.
         others: how many further ones there are, of those among the first 1,000 in `by_publisher`.
+        size_p50, size_p99, size_most: octets of the bodies published, percentiles at most 0.8 % too large;
+            None where there are none among the first 1,000 exchanges.
     """
 
     exchange: str | None
     clients: list[Client]
     others: int
+    size_p50: int | None
+    size_p99: int | None
+    size_most: int | None
 
 
 @dataclass(frozen=True)
@@ -177,6 +221,8 @@ class Latency:
         waiting: those of them that waited when the recording ended.
         unfollowed: messages not followed, because too many waited at once or octets before were missing.
         negative: answered by basic.nack or basic.reject; part of `count`.
+        negative_messages: how many different messages these were, as far as that is known: of the same
+            publish, or with the same id.
         mean_ns, least_ns, most_ns: exact; None without answers.
         percentiles: by name, at most 0.8 % too large.
         histogram: pairs of the upper end of a class in nanoseconds and the number of its answers; from 128 ns
@@ -190,6 +236,7 @@ class Latency:
     waiting: int
     unfollowed: int
     negative: int
+    negative_messages: int
     mean_ns: int | None
     least_ns: int | None
     most_ns: int | None
@@ -271,7 +318,9 @@ class Incident:
         kind: ``"not-opened"``: its handshake began and did not end; ``"refused"``: an error closed it before
             that; ``"ended-without-close"``: no connection.close before its end; ``"open-at-the-end"``: the
             same, but the recording ended with it or before it; ``"silent"``: no octet for more than two
-            heartbeats; ``"blocked"``: by connection.blocked.
+            heartbeats; ``"blocked"``: by connection.blocked; ``"one-sided"``: nothing was recorded of a
+            direction in which there were octets, so nothing is claimed about it; ``"recorded-twice"``: it
+            repeats another connection with other addresses; ``"left-out"``: so it is not counted.
         file, flow, client, server: of the connection.
         direction: 0 from the client, 1 from the server; None if it concerns both.
         time_ns: when it began, or was last seen.
@@ -300,7 +349,8 @@ class Life:
         channel: the channel; 0 for the connection.
         begin_ns, end_ns: its first and last packet; of a channel its first method and channel.close-ok.
         ended: ``"closed"``: by a close method; ``"with-connection"``: without one; ``"broken"``: TCP ended
-            without connection.close; ``"recording"``: it was open when the recording ended.
+            without connection.close; ``"recording"``: it was open when the recording ended; ``"unknown"``:
+            the recording lacks the end.
         by, reply_code, reply_text: who sent the close method, and what is in it; None without one.
         channels: how many channels of the connection there were; 0 for a channel.
     """
@@ -402,7 +452,8 @@ class Summary:
     Attributes:
         files: their names, in the order in which they were read.
         first_us, last_us: of the first and last packet of any AMQP connection, in microseconds.
-        totals: connections, octets, frames and messages each way, gaps, octets missing, frames in error.
+        totals: connections, octets, frames and messages each way, gaps, octets missing, frames in error;
+            octets whose frames a gap cuts, packets that the recorder has dropped.
         connections: the connections, with all columns of their table, by octets.
         products, users, vhosts: who talked, by octets.
         kinds: messages by the method that carries them.
@@ -410,6 +461,7 @@ class Summary:
         rates: messages over time.
         confirms: from basic.publish to the broker's basic.ack or basic.nack, on channels in confirm mode.
         acks: from basic.deliver or basic.get-ok to the consumer's basic.ack, basic.nack or basic.reject.
+        waits: from basic.publish to basic.deliver or basic.get-ok, by queue and routing key.
         by_queue, by_consumer, by_publisher: the same by who took part, those with most messages first.
         published_by: who publishes to each exchange, in the order of `exchanges`.
         closings: how channels and connections were closed.
@@ -443,6 +495,7 @@ class Summary:
     rates: Rates
     confirms: Latency
     acks: Latency
+    waits: list[Wait]
     by_queue: list[Party]
     by_consumer: list[Party]
     by_publisher: list[Party]

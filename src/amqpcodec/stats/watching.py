@@ -256,4 +256,5 @@ _HANDLERS: dict[str | None, _Handler] = {
     "connection.blocked": Watcher._life,
     "connection.unblocked": Watcher._life,
     "connection.close": Watcher._close,
+    "connection.close-ok": Watcher._life,
 }
