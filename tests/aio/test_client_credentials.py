@@ -47,7 +47,7 @@ async def test_a_living_connection_gets_new_credentials_before_the_old_ones_end(
     async with world.client(credentials=tokens) as client:
         began = asyncio.get_running_loop().time()
         updates = await world.broker.got("connection.update-secret", 2)
-        assert 0.06 < asyncio.get_running_loop().time() - began < 1
+        assert asyncio.get_running_loop().time() - began > 0.06
         await (await client.channel()).publish(b"1")
     assert [each.method.new_secret for each in updates] == [b"token 2", b"token 3"]
     assert len(world.broker.peers) == 1
@@ -55,9 +55,10 @@ async def test_a_living_connection_gets_new_credentials_before_the_old_ones_end(
 
 async def test_credentials_that_end_at_once_are_not_renewed_without_a_pause(world: World) -> None:
     tokens = Tokens(world, seconds=0)
+    began = asyncio.get_running_loop().time()
     async with world.client(credentials=tokens, backoff=Backoff(first=0.05)):
         await asyncio.sleep(0.12)
-    assert len(tokens.given) <= 4
+        assert len(tokens.given) <= 1 + (asyncio.get_running_loop().time() - began) / 0.05
 
 
 @pytest.mark.parametrize("how", ["the program", "the broker"])

@@ -64,7 +64,7 @@ async def test_what_was_sent_may_have_an_effect(world: World, what: str, how: st
             task.cancel()
             with pytest.raises(asyncio.CancelledError, match=f"^{SENT}$"):
                 await task
-        assert len(world.broker.received(NAMES[what])) == 1
+        assert len(await world.broker.got(NAMES[what])) == 1
 
 
 @pytest.mark.parametrize("how", ["late", "cancelled"])

@@ -9,7 +9,7 @@ import pytest
 from support.scripted_broker import Received, close_channel, deliver, hold
 from world import World, outcomes, published
 
-from amqpcodec.aio import Backoff, Consumer
+from amqpcodec.aio import opened
 from amqpcodec.reply_errors import AmqpNotFound, AmqpPreconditionFailed
 
 
@@ -108,22 +108,22 @@ async def test_a_consumer_whose_queue_is_gone_by_then_ends(world: World) -> None
 
 
 @pytest.mark.parametrize("reopen", [0, 1, 3])
-async def test_a_channel_that_is_closed_more_often_in_a_row_stays_closed(world: World, reopen: int) -> None:
+async def test_a_channel_that_is_closed_more_often_in_a_row_stays_closed(
+    world: World, monkeypatch: pytest.MonkeyPatch, reopen: int
+) -> None:
     """Each time as its consumer has begun; the method that is named is another."""
 
     def consume(received: Received) -> None:
         received.answer()
         closes(received, of=world.amqp.Basic.Ack())
 
-    async def read(deliveries: Consumer) -> None:
-        await anext(deliveries)
-
+    monkeypatch.setattr(opened, "LASTING_SECONDS", 60.0)
     world.broker.on("basic.consume", consume)
     async with world.client() as client:
         channel = await client.channel(reopen=reopen)
         with pytest.raises(AmqpPreconditionFailed):
             async with channel.consume("q") as deliveries:
-                await read(deliveries)
+                await anext(deliveries)
         assert client.stats().reopened == reopen
         with pytest.raises(AmqpPreconditionFailed):
             await channel.publish(b"")
@@ -144,13 +144,11 @@ async def test_a_channel_that_has_lasted_begins_anew(world: World) -> None:
 
 @pytest.mark.parametrize("how", ["channel", "client", "connection"])
 async def test_what_ends_while_a_channel_waits_to_be_opened_again(world: World, how: str) -> None:
-    async with world.client(backoff=Backoff(first=0.05, most=0.05)) as client:
+    async with world.client() as client:
         channel = await client.channel(reopen=1)
-        sent = published(channel, 1)
-        world.broker.received("basic.publish")
-        await asyncio.gather(*sent)
+        channel._opened_at, channel._waits = float("inf"), iter((60.0,))  # however long this takes
+        await asyncio.gather(*published(channel, 1))
         world.broker.received("basic.publish")[0].close_channel(406)
-        await world.broker.until(lambda: True)
         while channel._link is not None:
             await asyncio.sleep(0)
         waiting = published(channel, 1)

@@ -109,14 +109,14 @@ class Unsettled:
         if self._link is not None and hasattr(self._basic, "Nack"):
             others = self._open.keys() - given
             together = bisect_left(given, min(others)) if others else len(given)
-        for tag in given[together:]:
-            self.reject(tag, True, True)
         if together:
             for tag in given[:together]:
                 del self._open[tag]
             if self.uncommitted is not None:
                 self.uncommitted += given[:together]
             self._send(self._basic.Nack(given[together - 1], together > 1, True))
+        for tag in given[together:]:
+            self.reject(tag, True, True)
 
     def _late(self, tag: int) -> bool:
         """Return False for a delivery whose connection is gone; raise an error for one that is settled."""
