@@ -13,7 +13,8 @@ from libc.stdlib cimport free, realloc
 
 from .._kernel.octets cimport u16, u32
 from .flowtable_c cimport Entry, FlowTable
-from .headers cimport FOREIGN, TCP, Headers, Layer, read_headers
+from .headers cimport FOREIGN, TCP, Headers, Layer
+from .read_headers cimport read_headers
 from .readahead_c cimport ReadAhead
 from .reassembly_c cimport Reassembler
 from .streams_c cimport _NO_TIME, Flow, StreamTracker, _key
