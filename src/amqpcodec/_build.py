@@ -32,6 +32,7 @@ _RECORDS = ("_DialectMethod", "_DialectProperties")
 _PLAIN = {"bool", "bytes", "datetime", "_datetime", "int", "str"}
 # Texts of which a .pxd has the constants as C constants, and the functions as C functions.
 _ALSO_IN_C = ("wire", "constants", "content_order", "tuples")
+_NUMBERS = "constants.py"  # of which the .pxd is made
 # For every module. A .pyx or .pxd that wants C's division says so itself: texts of both builds keep Python's.
 _DIRECTIVES = {
     "language_level": 3,
@@ -43,9 +44,7 @@ _DIRECTIVES = {
     "emit_code_comments": False,  # the texts again, line by line: a third of the C
     "freethreading_compatible": True,  # docs/reliability.md says why that holds
 }
-# Where the inner loops are, -O3 pays. Elsewhere it takes up to three times as long as -O1, and buys one
-# instruction in a hundred. Calls into libraries that make no detour save columns 2 to 3% of their time.
-# The state machine of a connection is smaller by -O2 than by -O1, and quicker by 1%.
+# docs/architecture.md says what was measured.
 _FAST = ["-O3", "-fno-plt"]
 _LEVELS = {
     "_kernel": _FAST,
@@ -62,8 +61,7 @@ _WITHOUT_LOOPS = (
 # code in place of calls: they are small at first, and it allows a share of that.
 _WITH_LOOPS, _ENLARGED = "layouts_c", "--param=inline-unit-growth=200"
 _ELSEWHERE = ["-Os"]
-# Points-to analysis is 40% of gcc's time in such modules, and makes them no smaller. Other passes pay:
-# docs/architecture.md has what was measured.
+# Points-to analysis is 40% of gcc's time in such modules, and makes them no smaller. Other passes pay.
 _SPARED = "-fno-tree-pta"
 # What Cython needs in every module, such as the reading of keywords: once for all modules of this package.
 # Those of a foreign dialect are too few for that. Typed memoryviews are half of it, and no module has one.
@@ -84,12 +82,14 @@ def extensions(
         cython: further options of `cythonize`.
     """
     from Cython.Build import cythonize
-    from Cython.Compiler import Options
+    from Cython.Compiler import Code, Options
     from setuptools import Extension
 
     for directive in ("collection_type", "final", "freelist", "no_gc"):
         # Cython lets only `cdef class` have these, by this table; the classes of our texts become such.
         Options.directive_scopes[directive] = ("class", "cclass")
+    # Packed texts, and what unpacks them, are 20,000 octets of C in a module. Wheels are packed anyway.
+    getattr(Code, "compression_algorithms", []).clear()
     paths = _staged(source / package, source, stage)
     modules = [Extension(_module(path, stage), [str(path)], **_options(path)) for path in paths]
     shared: dict[str, Any] = {}
@@ -99,9 +99,10 @@ def extensions(
         shared["shared_utility_qualified_name"] = _module(path, stage)
         shared["shared_utility_features_disabled"] = _NOT_SHARED
     # Cython looks at sources alone: other directives would leave everything as it is.
-    cython.setdefault("force", _put(stage / "directives.txt", repr((_DIRECTIVES, shared))) or None)
+    settings, told = stage / "directives.txt", repr((_DIRECTIVES, shared, "plain texts"))
+    cython.setdefault("force", not _has(settings, told) or None)
     with _processes() as count:
-        return list(
+        made = list(
             cythonize(  # type: ignore[no-untyped-call]
                 modules,
                 include_path=[str(stage), str(Path(__file__).parent.parent)],
@@ -111,6 +112,8 @@ def extensions(
                 **cython,
             )
         )
+    _put(settings, told)  # not before: what a failure has left undone is to be done again
+    return made
 
 
 @contextmanager
@@ -189,8 +192,8 @@ def _staged(root: Path, source: Path, stage: Path) -> list[Path]:
 
 
 def _derived(root: Path) -> dict[Path, str]:
-    """Return the types of the texts of generated dialects, by where their `.pxd` would be."""
-    derived = {}
+    """Return types that follow from texts, by where their `.pxd` would be: of dialects, and numbers."""
+    derived = {path.with_suffix(".pxd"): _numbers_in(path) for path in sorted(root.rglob(_NUMBERS))}
     for path in sorted(root.rglob("*_py.py")):
         text = path.read_text(encoding="utf-8")
         compiled = path.with_name(f"{path.stem.removesuffix('_py')}_c.pyx")
@@ -199,26 +202,24 @@ def _derived(root: Path) -> dict[Path, str]:
     return derived
 
 
-def _types_of(tree: ast.Module) -> str:
-    """Return the `.pxd` of the text of a generated dialect: its records, and those bound to it.
+def _numbers_in(path: Path) -> str:
+    """Return the numbers of a text as C constants."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    lines = [f"    {ast.unparse(node)}" for node in tree.body if isinstance(node, ast.Assign)]
+    return "\n".join(["cdef enum:", *lines, ""])
 
-    Those are C classes too: a Python subclass of a decoder would be iterated through a look-up each time.
-    """
-    lines = ["cimport cython", ""]
-    for module, names in (
-        ("encoder", ["Encoder"]), ("frames", ["FrameDecoder"]), ("messages", ["MessageDecoder"]),
-        ("records", ["Method", "Properties"]),
-    ):  # fmt: skip
-        given = ", ".join(f"{name} as _{name}" for name in names)
-        lines.append(f"from amqpcodec._kernel.{module}_c cimport {given}")
+
+def _types_of(tree: ast.Module) -> str:
+    """Return the `.pxd` of the text of a generated dialect: its records. Decoders and encoders stay Python
+    classes: as C classes they would bring all types and inline functions of the kernel into each dialect."""
+    kernel = "amqpcodec._kernel.records_c"
+    lines = ["cimport cython", "", f"from {kernel} cimport Method as _Method, Properties as _Properties"]
     for node in tree.body:
         match node:
             case ast.ClassDef(name=name, bases=[ast.Name(id=base)]) if name in _RECORDS:
-                lines += ["", "", f"cdef class {name}({base}):", "    cdef object _dialect(self)"]
+                lines += ["", "", f"cdef class {name}({base}):", "    pass"]
             case ast.ClassDef(name=name, bases=[ast.Name(id=base)]) if base in _RECORDS:
                 lines += ["", "", *_record_types(node, base)]
-            case ast.ClassDef(name=name, bases=[ast.Name(id=base)]) if base == f"_{name}":
-                lines += ["", "", f"cdef class {name}({base}):", "    pass"]
     return "\n".join(lines) + "\n"
 
 
@@ -301,8 +302,13 @@ def _instead(lines: list[str], statement: ast.stmt) -> list[str]:
 
 def _put(path: Path, text: str) -> bool:
     """Write a file unless it is there already; whether it was not."""
-    if path.exists() and path.read_text(encoding="utf-8") == text:
+    if _has(path, text):
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return True
+
+
+def _has(path: Path, text: str) -> bool:
+    """Return whether a file is there and has a text."""
+    return path.exists() and path.read_text(encoding="utf-8") == text

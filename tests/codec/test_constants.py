@@ -11,7 +11,6 @@ import amqpcodec
 from amqpcodec import profiles
 from amqpcodec._kernel import content_order, fields, foreign, framing, read_values, wire
 from amqpcodec._protocol import codes
-from amqpcodec.connection import constants
 
 PACKAGE = Path(amqpcodec.__file__).parent
 
@@ -34,7 +33,6 @@ STATED_TWICE = {
     "_kernel/framing.pxd": framing,
     "_kernel/kinds.pxd": profiles,
     "_kernel/wire.pxd": wire,
-    "connection/constants.pxd": constants,
 }
 # The work of the Python text beside them, in C: their numbers are sizes of what only C has.
 WORK = {"_kernel/read_values.pxd", "_kernel/write_values.pxd", "connection/tuples.pxd"}

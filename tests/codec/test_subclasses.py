@@ -96,3 +96,29 @@ def test_a_base_without_fields_takes_no_arguments(impl: Implementation, name: st
         for positional, named in (((1,), {}), ((), {"exchange": ""})):
             with pytest.raises(TypeError, match=rf"^{cls.__name__}\(\) takes no arguments$"):
                 cls(*positional, **named)
+
+
+def unmade(cls: Any) -> Any:
+    """Return an instance of a subclass of basic.publish whose exchange nobody has set."""
+    made = cls.__new__(cls)
+    for name, value in {"reserved_1": 0, "routing_key": "", "mandatory": False, "immediate": False}.items():
+        setattr(made, name, value)
+    return made
+
+
+@pytest.mark.parametrize("change", ["itself", "its base"])
+def test_a_class_that_changes_after_it_was_seen_is_asked_again(amqp: ModuleType, change: str) -> None:
+    base: Any = type("Base", (amqp.BasicPublish,), {})
+    own: Any = type("Own", (base,), {})
+    for _ in range(3):
+        assert amqp.encode_method(1, own("before")) == amqp.encode_method(1, amqp.BasicPublish("before"))
+    (own if change == "itself" else base).exchange = "after"
+    assert amqp.encode_method(1, unmade(own)) == amqp.encode_method(1, amqp.BasicPublish("after"))
+
+
+def test_classes_of_one_base_are_told_apart(amqp: ModuleType) -> None:
+    plain = of_publish()(amqp)
+    fixed = of_publish(exchange=property(lambda made: "fixed"))(amqp)
+    for _ in range(3):
+        assert amqp.encode_method(1, plain("a")) == amqp.encode_method(1, amqp.BasicPublish("a"))
+        assert amqp.encode_method(1, unmade(fixed)) == amqp.encode_method(1, amqp.BasicPublish("fixed"))

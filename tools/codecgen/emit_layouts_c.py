@@ -50,9 +50,10 @@ def _emit_imports(code: Code, layouts: list[Layout], shared: str | None) -> None
     writing = sorted({name for layout in layouts for name in _names(layout, "emit")})
     if shared is not None:
         code.lines(f"from {shared} import ROUTINES as _shared", "")
-    code.lines("from cpython.datetime cimport import_datetime", "from cpython.object cimport PyObject", "")
+    code.lines("from cpython.object cimport PyObject", "")
     inline = {"fill", "fill_if", "fill_bits", "read_flags", "emit", "emit_if", "emit_bits", "write_flags"}
     for module, names in (
+        ("civil", {"import_datetime"}),
         ("fields", kinds),
         ("fast_reader_c", set(reading) - inline),
         ("fast_writer_c", set(writing) - inline),

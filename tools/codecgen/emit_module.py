@@ -94,7 +94,7 @@ def render_module(dialect: Dialect, module: str, facts: str, layouts: str) -> st
     for constant in dialect.constants:
         comment = f"  # {constant.label}" if constant.label else ""
         code.line(f"{constant.python_name} = {constant.value}{comment}")
-    _emit_classes(code, dialect)
+    _emit_classes(code, dialect, module)
     code.lines("", "")
     _emit_dialect(code, dialect, module)
     _emit_bound(code, dialect)
@@ -104,10 +104,10 @@ def render_module(dialect: Dialect, module: str, facts: str, layouts: str) -> st
     return code.text()
 
 
-def _emit_classes(code: Code, dialect: Dialect) -> None:
+def _emit_classes(code: Code, dialect: Dialect, module: str) -> None:
     for base in (METHOD_BASE, PROPERTIES_BASE):
         code.lines("", "")
-        emit_base(code, base)
+        emit_base(code, base, module)
     for cls in dialect.classes:
         for method in cls.methods:
             code.lines("", "")

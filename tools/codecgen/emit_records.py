@@ -12,10 +12,10 @@ PROPERTIES_BASE = "_DialectProperties"
 _BASES = {METHOD_BASE: "_Method", PROPERTIES_BASE: "_Properties"}
 
 
-def emit_base(code: Code, name: str) -> None:
-    """The base of the methods, or of the properties, of the dialect."""
+def emit_base(code: Code, name: str, module: str) -> None:
+    """The base of the methods, or of the properties, of the dialect that users know as a module."""
     with code.block(f"class {name}({_BASES[name]}):"):
-        code.lines("__slots__ = ()", "", "def _dialect(self) -> _Dialect:", "    return DIALECT")
+        code.lines("__slots__ = ()", f"_module = {string(module)}")
 
 
 def emit_method(code: Code, dialect: Dialect, method: Method) -> None:

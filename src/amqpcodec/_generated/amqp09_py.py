@@ -65,16 +65,12 @@ INTERNAL_ERROR = 541  # the peer failed for reasons of its own
 
 class _DialectMethod(_Method):
     __slots__ = ()
-
-    def _dialect(self) -> _Dialect:
-        return DIALECT
+    _module = "amqpcodec.amqp09"
 
 
 class _DialectProperties(_Properties):
     __slots__ = ()
-
-    def _dialect(self) -> _Dialect:
-        return DIALECT
+    _module = "amqpcodec.amqp09"
 
 
 class ConnectionStart(_DialectMethod):

@@ -10,9 +10,11 @@
 #   spec/rabbitmq-0-9-1.xml sha256 055a72ad0c612e836b305bdc91fcef25aae21872081badc8a91f8de2fdac1272
 """The routines of layouts in C: how fields are read and written. The twin of layouts_py.py."""
 
-from cpython.datetime cimport import_datetime
 from cpython.object cimport PyObject
 
+from amqpcodec._kernel.civil cimport (
+    import_datetime
+)
 from amqpcodec._kernel.fields cimport (
     LONGLONG_FIELD, LONG_FIELD, OCTETS_FIELD, OCTET_FIELD, SHORTSTR_FIELD, SHORT_FIELD, TABLE_FIELD,
     TIME_FIELD

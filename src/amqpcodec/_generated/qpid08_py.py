@@ -61,16 +61,12 @@ INTERNAL_ERROR = 541  # the peer failed for reasons of its own
 
 class _DialectMethod(_Method):
     __slots__ = ()
-
-    def _dialect(self) -> _Dialect:
-        return DIALECT
+    _module = "amqpcodec.qpid08"
 
 
 class _DialectProperties(_Properties):
     __slots__ = ()
-
-    def _dialect(self) -> _Dialect:
-        return DIALECT
+    _module = "amqpcodec.qpid08"
 
 
 class ConnectionStart(_DialectMethod):

@@ -60,16 +60,12 @@ NO_ROUTE = 312  # no binding matched a mandatory message
 
 class _DialectMethod(_Method):
     __slots__ = ()
-
-    def _dialect(self) -> _Dialect:
-        return DIALECT
+    _module = "amqpcodec.rabbitmq"
 
 
 class _DialectProperties(_Properties):
     __slots__ = ()
-
-    def _dialect(self) -> _Dialect:
-        return DIALECT
+    _module = "amqpcodec.rabbitmq"
 
 
 class ConnectionStart(_DialectMethod):

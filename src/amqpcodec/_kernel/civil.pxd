@@ -1,13 +1,41 @@
 # cython: cdivision=True
 # Seconds since 1970 as civil time in UTC, and back: counting days from a year that begins in March, so that leap
-# days end a year. Whoever uses these has called import_datetime().
-from cpython.datetime cimport (
-    datetime_day, datetime_hour, datetime_minute, datetime_month, datetime_new, datetime_second, datetime_year,
-    get_utc,
-)
+# days end a year. Whoever makes or reads a datetime has called import_datetime(). This asks datetime.h itself, since
+# cpython.datetime puts 30,000 octets of C into each module, used or not.
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 
 cdef extern from *:
+    """
+    #include <datetime.h>
+    static inline int amqpcodec_import_datetime(void) {
+        PyDateTime_IMPORT;
+        return PyDateTimeAPI ? 0 : -1;
+    }
+    static inline PyObject *amqpcodec_time(int year, int month, int day, int second, PyObject *zone) {
+        return PyDateTimeAPI->DateTime_FromDateAndTime(
+            year, month, day, second / 3600, second / 60 % 60, second % 60, 0, zone, PyDateTimeAPI->DateTimeType);
+    }
+    #define amqpcodec_utc(year, month, day, second) \
+        amqpcodec_time(year, month, day, second, PyDateTime_TimeZone_UTC)
+    /* Whether a datetime has no time zone or the usual UTC, without counting references to these. */
+    #define amqpcodec_is_in_utc(value) (!((PyDateTime_DateTime *)(value))->hastzinfo \
+        || ((PyDateTime_DateTime *)(value))->tzinfo == PyDateTime_TimeZone_UTC)
+    """
+    int import_datetime "amqpcodec_import_datetime"() except -1
+    PyObject *utc "PyDateTime_TimeZone_UTC"
+    object new_time "amqpcodec_time"(int year, int month, int day, int second, object zone)
+    PyObject *time_in_utc "amqpcodec_utc"(int year, int month, int day, int second) noexcept
+    bint is_in_utc "amqpcodec_is_in_utc"(object value) noexcept
+    bint PyDateTime_CheckExact(object value) noexcept
+    PyObject *datetime_tzinfo "PyDateTime_DATE_GET_TZINFO"(object value) noexcept
+    int datetime_year "PyDateTime_GET_YEAR"(object value) noexcept
+    int datetime_month "PyDateTime_GET_MONTH"(object value) noexcept
+    int datetime_day "PyDateTime_GET_DAY"(object value) noexcept
+    int datetime_hour "PyDateTime_DATE_GET_HOUR"(object value) noexcept
+    int datetime_minute "PyDateTime_DATE_GET_MINUTE"(object value) noexcept
+    int datetime_second "PyDateTime_DATE_GET_SECOND"(object value) noexcept
+    int datetime_microsecond "PyDateTime_DATE_GET_MICROSECOND"(object value) noexcept
     const unsigned long long LAST_SECOND "253402300799ULL"  # 9999-12-31T23:59:59Z, the end of what a datetime can hold
 
 
@@ -39,19 +67,13 @@ cdef inline object time_of(uint64_t seconds):
     if seconds > LAST_SECOND:
         return seconds
     civil = civil_time(seconds)
-    return datetime_new(
-        civil.year, civil.month, civil.day, civil.second // 3600, civil.second // 60 % 60, civil.second % 60,
-        0, get_utc(),
-    )
+    return new_time(civil.year, civil.month, civil.day, civil.second, <object>utc)
 
 
 cdef inline object naive_time(uint64_t seconds):
     """Return the time without a time zone; not beyond the year 9999."""
     cdef Civil civil = civil_time(seconds)
-    return datetime_new(
-        civil.year, civil.month, civil.day, civil.second // 3600, civil.second // 60 % 60, civil.second % 60,
-        0, None,
-    )
+    return new_time(civil.year, civil.month, civil.day, civil.second, None)
 
 
 cdef inline int64_t seconds_in_utc(object value):

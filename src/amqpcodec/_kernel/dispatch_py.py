@@ -115,7 +115,8 @@ class Dispatch:
         """Fill an instance from the payload that the reader is aimed at: the slow path after `read_fast`."""
         fast, reader.fast = reader.fast, reader.fast and type(record) not in self.writers
         try:
-            record.__init__()  # type: ignore[misc]  # the slow path sets no property that is absent
+            if not hasattr(record.spec, "method_id"):
+                record.__init__()  # type: ignore[misc]  # the slow path sets no property that is absent
             read_slowly(record, reader)
         finally:
             reader.fast = fast

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from sys import exc_info
 
 from .._typing import PURE, TYPE_CHECKING, Any, ClassVar
@@ -479,7 +480,7 @@ class Encoder:
             raise EncodeError(f"expected a method, such as Queue.Declare(), not {_named(method)}")
         # Known to be a method from here on: the .pxd gives `record` the C type that makes its calls cheap.
         record = method
-        if record._dialect() is not self._dialect:
+        if record._module != self._dialect.module:
             raise self._foreign(record, "a method")
         if validate:
             record.validate()
@@ -497,7 +498,7 @@ class Encoder:
 
     def _foreign(self, record: Record, what: str) -> EncodeError:
         """The refusal of what is of another dialect, whose layout may be another."""
-        names = f"{record._dialect().name}, not of {self._dialect.name}"
+        names = f"{import_module(record._module).DIALECT.name}, not of {self._dialect.name}"
         return EncodeError(f"{what} of {names}", method=record.spec.name)
 
     def _own_properties(self, properties: Any) -> Properties:
@@ -505,7 +506,7 @@ class Encoder:
         if not isinstance(properties, Properties):
             raise EncodeError(f"expected properties, such as BasicProperties(), not {_named(properties)}")
         record = properties
-        if record._dialect() is not self._dialect:
+        if record._module != self._dialect.module:
             raise self._foreign(record, "properties")
         return record
 

@@ -25,10 +25,13 @@ cdef extern from "Python.h":
 cdef enum:
     HEAD_SIZE = 12  # octets of a content header before the property flags
 
-cdef Maker *_frame_maker = maker_of(Frame, 3)
-cdef Maker *_header_maker = maker_of(ContentHeader, 3)
-cdef Maker *_message_maker = maker_of(Message, 5)
-cdef Maker *_raw_maker = maker_of(RawProperties, 3)  # the numbers lie behind its slots
+cdef Maker *_frame_maker = maker_of(Frame, sizeof(PyObject), 3)
+cdef Maker *_header_maker = maker_of(ContentHeader, sizeof(PyObject), 3)
+cdef Maker *_message_maker = maker_of(Message, sizeof(PyObject), 5)
+# Cython's table of its methods lies before its slots, and the numbers behind them.
+cdef Maker *_raw_maker = maker_of(RawProperties, sizeof(PyObject) + sizeof(void *), 3)
+cdef RawProperties _raw_model = RawProperties.__new__(RawProperties)
+cdef void *_raw_methods = (<void **>(<PyObject *>_raw_model + 1))[0]
 # As objects: the frame types that a decoder returns.
 cdef object _METHOD = METHOD
 cdef object _HEADER = HEADER
@@ -233,6 +236,7 @@ cdef PyObject *_raw_properties(
         return NULL
     Py_INCREF(raw_reading)
     Py_INCREF(None)
+    (<void **>(made + 1))[0] = _raw_methods
     slots = slots_of(_raw_maker, made)
     slots[0] = octets
     slots[1] = <PyObject *>raw_reading

@@ -6,11 +6,12 @@ then starts over where this one began; it raises all errors. A reader's memory o
 adds to, never changes what is read.
 """
 
-from cpython.datetime cimport import_datetime
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
+from .civil cimport import_datetime
 from .read_values cimport fill, fill_if
+from .routines_c cimport ReadRoutine
 from .slots.makers_c cimport empty, hand_out, slots_of, take
 
 import_datetime()
@@ -28,7 +29,7 @@ cdef PyObject *read_record(Maker *maker, Reader reader, const unsigned char *p, 
     made = take(maker)
     if made is NULL:
         return NULL
-    whole = maker.read(reader, slots_of(maker, made), p, end)
+    whole = (<ReadRoutine>maker.read)(reader, slots_of(maker, made), p, end)
     if not whole:
         empty(maker, made, 0)
     hand_out(maker, made)

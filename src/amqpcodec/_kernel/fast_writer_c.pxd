@@ -1,6 +1,7 @@
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint32_t, uintptr_t
 
+from .slots.layout_c cimport Heir
 from .routines_c cimport Routines, WriteRoutine, Writing
 from .writer_c cimport WriterRules
 
@@ -19,7 +20,8 @@ cdef struct Step:
 
 cdef struct Form:
     PyObject *cls
-    PyObject *names  # of its fields: a tuple that `Forms` holds
+    PyObject **names  # of its fields, then `validate`: in a tuple that `Forms` holds
+    Heir heir
     int class_id
     unsigned char octets[ROOM_OF_HEAD]  # these, for channel 0 and with no size
     Py_ssize_t before  # octets of an instance before its slots, which lie in a row

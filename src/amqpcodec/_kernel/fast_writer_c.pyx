@@ -12,21 +12,21 @@ raises all errors.
 from sys import intern
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.datetime cimport import_datetime
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from .civil cimport import_datetime
 from .fields import FIELD_KINDS
 from .fields cimport BIT_FIELD
 from .write_values cimport (
-    MOST_HEAD, Py_False, Py_True, PyTuple_GET_ITEM, emit, emit_if, is_bytes, is_int, octet_count, octets_in, put_field,
-    put_octets,
+    Py_False, Py_True, PyTuple_GET_ITEM, emit, emit_if, is_bytes, is_int, items_of, put_field, put_octets,
 )
 from .ints cimport small, unsigned_value
 from .slots.layout_c cimport leaves_fields
 from .slots.makers_c cimport octets_before_slots
-from .octets cimport put16, put32, put64
+from .octets cimport octet_count, octets_in, put16, put32, put64
+from .routines_c cimport MOST_HEAD
 from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
 
 cdef extern from *:
@@ -46,7 +46,7 @@ cdef extern from *:
 
 import_datetime()
 
-cdef tuple _CHECK = (intern("validate"),)  # one of a caller may change fields, so it comes before they are written
+cdef str _CHECK = intern("validate")  # one of a caller may change fields, so it comes before they are written
 
 
 # -- records
@@ -296,10 +296,10 @@ cdef class Forms:
         while self._entries[at] is not NULL:
             at = (at + 1) & self._mask
         self._entries[at] = form
-        names = tuple([intern(field.attribute) for field in cls.spec.fields])
+        names = tuple([intern(field.attribute) for field in cls.spec.fields] + [_CHECK])
         self._names.append(names)
         form.cls = <PyObject *>cls
-        form.names = <PyObject *>names
+        form.names = items_of(<PyObject *>names)
         form.write = routines.write
         form.before = octets_before_slots(cls, len(cls.spec.fields))
         return _lay_out(form, cls.spec)
@@ -320,9 +320,9 @@ cdef class Forms:
             form = self.find(base)
             if form is NULL:
                 base = base.tp_base
-        if form is NULL or not leaves_fields(cls, base, <tuple>form.names):
+        if form is NULL or not leaves_fields(&form.heir, cls, base, form.names, form.count + 1):
             return NULL
-        return form if leaves_fields(cls, base, _CHECK) else NULL
+        return form
 
     cdef object frame(self, object channel, object method, long long limit, WriterRules rules):
         """Return the frame of a method, or None."""

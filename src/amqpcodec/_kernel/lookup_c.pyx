@@ -2,11 +2,10 @@
 """One entry of a field table, without decoding the others, in C. The twin of lookup_py.py."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.datetime cimport import_datetime
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
 from libc.string cimport memcmp
 
-from .civil cimport time_of
+from .civil cimport import_datetime, time_of
 from .kinds cimport (
     ARRAY, BOOL, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, TABLE, TIMESTAMP, UINT8, UINT16,
     UINT32, UINT64, VOID,

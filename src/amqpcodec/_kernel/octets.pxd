@@ -1,7 +1,15 @@
 # Octets of the wire as numbers and back, most significant first (0-9-1 section 4.2.5.1), and what can be said
 # of text eight octets at a time. Callers have made sure that the octets are there.
+from cpython.object cimport PyObject
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
+
+cdef extern from *:
+    """
+    #define amqpcodec_octets(value) ((const unsigned char *)PyBytes_AS_STRING(value))
+    """
+    const unsigned char *octets_in "amqpcodec_octets"(PyObject *value) noexcept
+    Py_ssize_t octet_count "PyBytes_GET_SIZE"(PyObject *value) noexcept
 
 
 cdef inline uint16_t u16(const unsigned char *p) noexcept nogil:
@@ -52,12 +60,13 @@ cdef inline uint64_t word(const unsigned char *p) noexcept nogil:
     return raw
 
 
-cdef inline void copy_short(unsigned char *to, const unsigned char *p, size_t size) noexcept nogil:
+cdef inline void copy_short(unsigned char *to, const unsigned char *p, Py_ssize_t size) noexcept nogil:
     """A short string. An inlined memcpy of at most 255 octets may take longer to begin than this to end."""
-    cdef size_t at
+    cdef Py_ssize_t at = 0
     if size >= 16:
-        for at in range(0, size - 16, 16):
+        while at < size - 16:  # a loop over a range would bring the reading of Python's numbers into each module
             memcpy(to + at, p + at, 16)
+            at += 16
         memcpy(to + size - 16, p + size - 16, 16)  # may overlap with what the loop wrote, as below
     elif size >= 8:
         memcpy(to, p, 8)

@@ -19,7 +19,6 @@ from ..errors import EncodeError
 from .slots.constructors_c import describe
 from .slots.layout_c cimport put_attribute
 from .dispatch_c cimport Dispatch
-from .write_values cimport MOST_HEAD
 from .fast_writer_c cimport (
     BEFORE_ARGUMENTS, BEFORE_PROPERTIES, Changes, Form, Kept, Prepared, Span, changed_message,
 )
@@ -31,6 +30,7 @@ from .lock_c cimport Lock
 from .octets cimport u16, u32
 from .rawproperties_c cimport kept_in
 from .rawtable_c cimport RawTable
+from .routines_c cimport MOST_HEAD
 from .values import named
 from .wire cimport OVERHEAD
 from .writer_c cimport WriterRules

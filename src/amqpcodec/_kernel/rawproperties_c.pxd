@@ -5,9 +5,9 @@ from cpython.object cimport PyObject
 from .dispatch_c cimport Dispatch
 from .fast_writer_c cimport Kept
 from .lookup_c cimport headers_in, look_up
+from .octets cimport octet_count, octets_in
 from .reader_c cimport Reader, ReaderRules
 from .records_c cimport Properties, Record
-from .write_values cimport octet_count, octets_in
 
 
 cdef class RawProperties(Properties)

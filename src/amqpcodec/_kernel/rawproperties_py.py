@@ -175,6 +175,10 @@ class RawProperties(Properties):
             raise AttributeError("these properties were not initialised")
         return reading
 
+    @property
+    def _module(self) -> str:  # type: ignore[override]
+        return self._dialect().module
+
     def _dialect(self) -> Dialect:
         reading = self._reading
         if reading is None:

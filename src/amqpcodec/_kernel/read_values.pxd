@@ -5,10 +5,11 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
-from .civil cimport LAST_SECOND, Civil, civil_time
+from .civil cimport LAST_SECOND, Civil, civil_time, time_in_utc
 from .fields cimport (
     LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD,
 )
+from .kept_tables cimport find_table, miss_table
 from .kinds cimport (
     ARRAY, BOOL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, TABLE, TIMESTAMP, UINT8, UINT16, UINT32,
     UINT64, VOID,
@@ -16,11 +17,11 @@ from .kinds cimport (
 from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport kept_table
 from .slots.none cimport refer_to_none
-from .reader_c cimport ARGUMENTS, KEYS, Guess, Reader
+from .reader_c cimport ARGUMENTS, KEYS, CachedText, Guess, Reader
 from .routines_c cimport Reading
 from .table_cache_c cimport CACHED_TABLE, TableCache
 from .texts cimport (
-    CACHED_OCTETS, CachedText, ascii_text, is_kept, mark_of, mix_of, note_miss, octets_of, place_of, same
+    CACHED_OCTETS, ascii_text, is_kept, mark_of, mix_of, note_miss, octets_of, place_of, same
 )
 
 cdef extern from "Python.h":
@@ -45,16 +46,6 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     bint likely(bint condition) noexcept  # of Cython
-
-cdef extern from *:
-    """
-    #include "datetime.h"
-    static inline PyObject *amqpcodec_utc(int year, int month, int day, int second) {
-        return PyDateTimeAPI->DateTime_FromDateAndTime(year, month, day, second / 3600, second / 60 % 60, second % 60,
-            0, PyDateTime_TimeZone_UTC, PyDateTimeAPI->DateTimeType);
-    }
-    """
-    PyObject *time_in_utc "amqpcodec_utc"(int year, int month, int day, int second) noexcept
 
 cdef enum:
     PATIENCE = 16  # texts in a row that were not kept, after which a place is taken for one of ids
@@ -170,13 +161,13 @@ cdef inline PyObject *table_at(Reader reader, const unsigned char *p, Py_ssize_t
     mark = mix_of(p, size) | 1  # 0 is for none
     if reader._tables is None:
         reader._tables = TableCache()
-    table = reader._tables.find(p, size, mark)
+    table = find_table(reader._tables, p, size, mark)
     if table is not None:
         Py_INCREF(table)
         return <PyObject *>table
     made = _pairs(reader, p, p + size, 1, &entries)
     if made is not NULL:
-        reader._tables.miss(p, size, mark, <dict>made)
+        miss_table(reader._tables, p, size, mark, <dict>made)
     return made
 
 

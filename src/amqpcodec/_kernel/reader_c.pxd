@@ -1,12 +1,11 @@
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from .framing cimport MORE, TOO_LARGE, WHOLE, FrameStatus, frame_at
 from .octets cimport u16, u32
 from .table_cache_c cimport TableCache
-from .texts cimport Texts
 from .wire cimport ENVELOPE_SIZE, HEADER, PROTOCOL_HEADER
 
 
@@ -14,6 +13,19 @@ cdef enum:  # places whose text is expected to come again; those beyond share th
     ARGUMENTS = 8
     PROPERTIES = 16
     KEYS = 8
+
+
+cdef struct CachedText:
+    uint32_t mark  # of the text that is kept: a hash, and its size in the last six bits; 0 for none
+    uint32_t missed  # that of the text last looked for here in vain
+    PyObject *text  # ASCII
+
+
+cdef struct Texts:  # that a reader keeps
+    CachedText *places
+    size_t mask  # of their numbers
+    size_t bytes  # of memory that the texts take
+    size_t oldest  # the place at which room is looked for
 
 
 cdef struct Guess:

@@ -9,7 +9,6 @@ cimport cython
 
 from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.datetime cimport import_datetime
 from cpython.dict cimport PyDict_Contains, PyDict_SetItem
 from cpython.list cimport PyList_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -26,12 +25,13 @@ from ..errors import DecodeError
 from ..limits import table_limits
 from ..types import InlineContent, ReferenceContent, UnreadableTable
 
-from .civil cimport LAST_SECOND, naive_time, time_of
+from .civil cimport LAST_SECOND, import_datetime, naive_time, time_of
 from .fields cimport (
     ARRAY_FIELD, CONTENT_FIELD, DOUBLE_FIELD, FLOAT_FIELD, LONG_FIELD, LONGLONG_FIELD, NAIVE_TIME_FIELD, OCTET_FIELD,
     OCTETS_FIELD, SHORT_FIELD, SHORT_TIME_FIELD, SHORTSTR_FIELD, SIGNED_LONGLONG_FIELD, TABLE_FIELD, TEXT_FIELD,
     TEXT_OR_OCTETS_FIELD, TIME_FIELD,
 )
+from .kept_tables cimport find_table, miss_table
 from .kinds cimport (
     ARRAY, BOOL, BYTEARRAY, CHARACTER, CUT_DOUBLE, CUT_FLOAT, DECIMAL, DOUBLE, FLOAT, INT8, INT16,
     INT32, INT64, LONGSTR, NAIVE_TIME, OCTETS, OWN_INT, QUOTIENT, SCALED, SHORT_TIME, SHORTSTR, TABLE, TEXT,
@@ -40,7 +40,7 @@ from .kinds cimport (
 from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport kept_table
 from .table_cache_c cimport CACHED_TABLE, TableCache
-from .texts cimport CACHED_OCTETS, CachedText, is_kept, mark_of, mix_of, note_miss, place_of
+from .texts cimport CACHED_OCTETS, is_kept, mark_of, mix_of, note_miss, place_of
 from .framing import framing_error
 from .values import Declined
 
@@ -318,12 +318,12 @@ cdef class Reader:
         cdef uint64_t mark = mix_of(start, size) | 1  # 0 is for none
         if self._tables is None:
             self._tables = TableCache()
-        table = self._tables.find(start, size, mark)
+        table = find_table(self._tables, start, size, mark)
         if table is not None:
             self._pos = start + size
             return table
         table = self._pairs(start + size, 1, field)
-        self._tables.miss(start, size, mark, table)
+        miss_table(self._tables, start, size, mark, table)
         return table
 
     cdef int _check_size(self, Py_ssize_t size, object field) except -1:

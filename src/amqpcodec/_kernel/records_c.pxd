@@ -3,8 +3,9 @@ cimport cython
 from cpython.object cimport PyObject
 
 
+# Instances of generated classes are the head of an object, and a slot for each field: no method is in C.
 cdef class Record:
-    cdef object _dialect(self)
+    pass
 
 
 cdef class Method(Record):
@@ -17,7 +18,7 @@ cdef class Properties(Record):
 
 cdef inline object field_at(object record, Py_ssize_t place):
     """Return a field of an instance of a generated class by its place in the order of the wire."""
-    return <object>(<PyObject **>(<char *><PyObject *>record + sizeof(PyObject) + sizeof(void *)))[place]
+    return <object>(<PyObject **>(<PyObject *>record + 1))[place]
 
 
 # `expose` makes attributes of the fields, in the order of `__match_args__`.

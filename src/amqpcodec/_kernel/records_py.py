@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from .._pickle import restore_public, restore_record, restore_subclass
 from .._records import body_repr, replaced
-from .._typing import TYPE_CHECKING, Any, ClassVar
+from .._typing import Any, ClassVar
 from ..errors import EncodeError
 from ..spec import MethodSpec, PropertiesSpec, violation
 from .slots.constructors_py import describe, expose, set_fields
 from .slots.sharing_py import share
-
-if TYPE_CHECKING:
-    from .dialect_py import Dialect
 
 
 class Record:
@@ -24,14 +21,11 @@ class Record:
     __slots__ = ()
 
     spec: ClassVar[Any]
+    _module: ClassVar[str]  # import path of the dialect's namespace
 
     def __init__(self, *positional: Any, **named: Any) -> None:
         """Set every field. In the compiled build this is the constructor of subclasses."""
         set_fields(self, positional, named)
-
-    def _dialect(self) -> Dialect:
-        """The dialect this class belongs to."""
-        raise NotImplementedError
 
     def _values(self) -> list[Any]:
         return [getattr(self, field.attribute) for field in self.spec.fields]
@@ -54,7 +48,7 @@ class Record:
     def __reduce__(self) -> tuple[Any, ...]:
         if hasattr(self, "__dict__"):  # of a subclass that a caller wrote
             return restore_subclass, (type(self), self._values(), self.__dict__)
-        return restore_record, (self._dialect().module, type(self).__name__, self._values())
+        return restore_record, (self._module, type(self).__name__, self._values())
 
     def __copy__(self) -> Any:
         return restore_subclass(type(self), self._values(), getattr(self, "__dict__", {}))

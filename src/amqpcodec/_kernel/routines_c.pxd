@@ -6,6 +6,9 @@ from libc.stdint cimport uint32_t
 from .reader_c cimport Guesses, Reader
 from .writer_c cimport WriterRules
 
+cdef enum:
+    MOST_HEAD = 4096  # octets of a method frame and a header frame; longer ones are left to `Writer`
+
 
 # What a routine has done so far. These are local to it, so that a compiler keeps them in registers.
 

@@ -28,25 +28,3 @@ cdef class TableCache:
     cdef object _compared(self, CachedTable *kept, const unsigned char *start, Py_ssize_t size)
     cdef int _missed_again(self, CachedTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1
     cdef int _keep(self, CachedTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1
-
-    # What decoders call for each table, to be inlined.
-
-    cdef inline CachedTable *slot(self, uint64_t mark) noexcept:
-        return self._slots + (mark >> 48 & (TABLE_SLOTS - 1))
-
-    cdef inline object find(self, const unsigned char *start, Py_ssize_t size, uint64_t mark):
-        """A new dict of a table that is kept, or None."""
-        cdef CachedTable *kept = self.slot(mark)
-        return self._compared(kept, start, size) if kept.mark == mark else None
-
-    cdef inline int miss(
-        self, const unsigned char *start, Py_ssize_t size, uint64_t mark, dict table
-    ) except -1:
-        """Take note of a table that `find` did not know. Those that never repeat would drive out those that do,
-        so it is kept when it comes again and again, with no other in its place between."""
-        cdef CachedTable *kept = self.slot(mark)
-        if kept.missed == mark:
-            return self._missed_again(kept, start, size, table)
-        kept.missed = mark
-        kept.missed_whole = 0
-        return 0

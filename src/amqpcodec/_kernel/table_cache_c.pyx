@@ -9,13 +9,13 @@ thousands of idle decoders.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.datetime cimport datetime, import_datetime
 from cpython.dict cimport PyDict_Copy, PyDict_Next, PyDict_SetItem
 from cpython.list cimport PyList_GET_SIZE, PyList_GetSlice
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.string cimport memcmp
 
+from datetime import datetime
 from decimal import Decimal
 from sys import getsizeof
 
@@ -23,8 +23,6 @@ cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(object items, Py_ssize_t at) noexcept
 
 from .octets cimport head, word
-
-import_datetime()
 
 cdef object _IMMUTABLE = frozenset((str, int, float, bool, bytes, type(None), datetime, Decimal))
 

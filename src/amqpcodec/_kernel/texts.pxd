@@ -6,6 +6,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .octets cimport copy_short, word
+from .reader_c cimport CachedText, Texts
 
 cdef extern from "Python.h":
     bint PY_BIG_ENDIAN
@@ -18,19 +19,6 @@ cdef enum:
     CACHED_OCTETS = 48  # less than 64, see CachedText.mark
     PLACE_BYTES = 16  # of memory, which texts may take for each place: some are left empty
     TEXT_BYTES = 64  # about what a text takes beside its octets
-
-
-cdef struct CachedText:
-    uint32_t mark  # of the text that is kept: a hash, and its size in the last six bits; 0 for none
-    uint32_t missed  # that of the text last looked for here in vain
-    PyObject *text  # ASCII
-
-
-cdef struct Texts:  # that a reader keeps
-    CachedText *places
-    size_t mask  # of their numbers
-    size_t bytes  # of memory that the texts take
-    size_t oldest  # the place at which room is looked for
 
 
 cdef inline Py_ssize_t first(Py_ssize_t size) noexcept nogil:
@@ -78,9 +66,9 @@ cdef inline PyObject *ascii_text(const unsigned char *p, Py_ssize_t size) noexce
     if text is NULL or size == 0:  # an empty text is everybody's
         return text
     if size <= 255:
-        copy_short(<unsigned char *>octets_of(text), p, <size_t>size)
+        copy_short(<unsigned char *>octets_of(text), p, size)
     else:
-        memcpy(<unsigned char *>octets_of(text), p, <size_t>size)
+        memcpy(<unsigned char *>octets_of(text), p, size)
     return text
 
 

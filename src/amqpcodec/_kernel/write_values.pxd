@@ -2,45 +2,36 @@
 # which says what that is about. Each function returns where its octets end, or NULL for what `Writer` has to write.
 # Whoever uses these has called import_datetime().
 cimport cython
-from cpython.datetime cimport PyDateTime_CheckExact
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from .civil cimport seconds_in_utc
+from .civil cimport PyDateTime_CheckExact, is_in_utc, seconds_in_utc
 from .fields cimport LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD
 from .ints cimport small, unsigned_value
 from .kinds cimport INT32, INT64
-from .octets cimport copy_short, put16, put32, put64
+from .octets cimport copy_short, octet_count, octets_in, put16, put32, put64
 from .rawtable_c cimport RawTable
-from .routines_c cimport Writing
+from .routines_c cimport MOST_HEAD, Writing
 from .writer_c cimport WriterRules
 
 cdef enum:
-    MOST_HEAD = 4096  # octets of a method frame and a header frame; longer ones are left to `Writer`
     MOST_LEVELS = 32  # tables and arrays inside each other, likewise
 
 cdef extern from *:
     """
     /* Where the characters of a text lie that is compact and ASCII. */
     #define amqpcodec_characters(text) ((const unsigned char *)((PyASCIIObject *)(text) + 1))
-    /* Whether a datetime has no time zone or the usual UTC, without counting references to these. */
-    #define amqpcodec_is_in_utc(value) (!((PyDateTime_DateTime *)(value))->hastzinfo \
-        || ((PyDateTime_DateTime *)(value))->tzinfo == PyDateTime_TimeZone_UTC)
-    #define amqpcodec_octets(value) ((const unsigned char *)PyBytes_AS_STRING(value))
     """
     const unsigned char *characters "amqpcodec_characters"(PyObject *text) noexcept
-    bint is_in_utc "amqpcodec_is_in_utc"(PyObject *value) noexcept
-    const unsigned char *octets_in "amqpcodec_octets"(PyObject *value) noexcept
 
 cdef extern from "Python.h":
     bint is_text "PyUnicode_CheckExact"(PyObject *value) noexcept
     bint is_ascii "PyUnicode_IS_COMPACT_ASCII"(PyObject *text) noexcept
     Py_ssize_t length "PyUnicode_GET_LENGTH"(PyObject *text) noexcept
     bint is_bytes "PyBytes_CheckExact"(PyObject *value) noexcept
-    Py_ssize_t octet_count "PyBytes_GET_SIZE"(PyObject *value) noexcept
     bint is_int "PyLong_CheckExact"(PyObject *value) noexcept
     bint is_float "PyFloat_CheckExact"(PyObject *value) noexcept
     double real "PyFloat_AS_DOUBLE"(PyObject *value) noexcept
@@ -63,7 +54,7 @@ cdef extern from "Python.h":
 
 cdef inline void put_octets(unsigned char *p, const unsigned char *octets, Py_ssize_t size) noexcept:
     if size <= 255:
-        copy_short(p, octets, <size_t>size)
+        copy_short(p, octets, size)
     else:
         memcpy(p, octets, <size_t>size)
 
@@ -102,7 +93,7 @@ cdef inline unsigned char *put_short(unsigned char *p, const unsigned char *end,
     if size > 255 or end - p <= size:
         return NULL
     p[0] = <unsigned char>size
-    copy_short(p + 1, characters(value), <size_t>size)
+    copy_short(p + 1, characters(value), size)
     return p + 1 + size
 
 
@@ -129,7 +120,7 @@ cdef inline unsigned char *put_time(unsigned char *p, const unsigned char *end, 
     if end - p < 8:
         return NULL
     if PyDateTime_CheckExact(<object>value):
-        if not is_in_utc(value):
+        if not is_in_utc(<object>value):
             return NULL
         seconds = seconds_in_utc(<object>value)
         if seconds < 0:
@@ -304,11 +295,6 @@ cdef inline unsigned char *put_array(
 
 
 # -- fields of records
-
-cdef inline bint is_truth(PyObject *value) noexcept:
-    """Return whether a value is True or False."""
-    return value is Py_True or value is Py_False
-
 
 cdef inline unsigned char *put_field(
     unsigned char *p, const unsigned char *end, int kind, PyObject *value, WriterRules rules

@@ -3,7 +3,6 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t, uint64_t
 
 from .octets cimport put16, put32, put64
-from .rawtable_c cimport RawTable
 
 cdef extern from *:
     """
@@ -76,7 +75,7 @@ cdef class Writer:
     cdef int _sized(self, bytes octets, object field) except -1
     cdef int _put_sized(self, const char *octets, Py_ssize_t size, object field) except -1
     cdef int _table(self, object table, Py_ssize_t depth, object field) except -1
-    cdef int _kept(self, RawTable table, object field) except -1
+    cdef int _kept(self, object table, object field) except -1
     cdef int _pairs(self, dict table, Py_ssize_t depth, object field) except -1
     cdef int _pairs_of_mapping(self, object table, Py_ssize_t depth, object field) except -1
     cdef int _array(self, object items, Py_ssize_t depth, object field) except -1

@@ -21,7 +21,6 @@ from functools import cache
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.datetime cimport datetime_tzinfo, get_utc, import_datetime
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_AsUTF8String
@@ -32,7 +31,7 @@ from libc.string cimport memchr, memcpy, memset
 from ..errors import EncodeError
 from ..profiles import KIND_NAMES, profiles_with, table_profile
 from ..types import FieldValue, InlineContent, ReferenceContent, UnreadableTable
-from .civil cimport seconds_in_utc
+from .civil cimport import_datetime, is_in_utc, seconds_in_utc
 from .fields cimport (
     LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, OCTETS_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD,
 )
@@ -326,7 +325,7 @@ cdef class Writer:
 
     cdef int timestamp(self, object value, object field) except -1:
         cdef int64_t seconds
-        if type(value) is datetime and (datetime_tzinfo(value) is None or datetime_tzinfo(value) is get_utc()):
+        if type(value) is datetime and is_in_utc(value):
             seconds = seconds_in_utc(value)
             if seconds >= 0:
                 put64(self._grow(8), <uint64_t>seconds)
@@ -348,7 +347,7 @@ cdef class Writer:
             return self._put_short(octets, size, field)
         p = self._grow(size + 1)  # as `_put_short` does where nothing is left to check
         p[0] = <unsigned char>size
-        copy_short(p + 1, octets, <size_t>size)
+        copy_short(p + 1, octets, size)
         return 0
 
     cdef int longstr(self, object value, object field) except -1:
@@ -407,7 +406,7 @@ cdef class Writer:
             raise _bad_shortstr(size, field)
         p = self._grow(size + 1)
         p[0] = <unsigned char>size
-        copy_short(p + 1, octets, <size_t>size)
+        copy_short(p + 1, octets, size)
         return 0
 
     # -- checks shared by the above
@@ -445,9 +444,10 @@ cdef class Writer:
             self._pairs_of_mapping(table, depth, field)
         return self._end(at, field)
 
-    cdef inline int _kept(self, RawTable table, object field) except -1:
+    cdef inline int _kept(self, object table, object field) except -1:
         # One made around its constructor holds no octets at all.
-        return self._sized(b"" if table._octets is None else table._octets, field)
+        cdef bytes octets = (<RawTable>table)._octets
+        return self._sized(b"" if octets is None else octets, field)
 
     cdef int _pairs(self, dict table, Py_ssize_t depth, object field) except -1:
         # A dict, so that C goes through it; `_pairs_of_mapping` is the same for what has only methods.

@@ -13,9 +13,10 @@ from libc.stdlib cimport free, realloc
 
 from .._kernel.octets cimport u16, u32
 from .flowtable_c cimport Entry, FlowTable
-from .headers cimport Headers, common_headers, tcp_header
 from . cimport layers_c
+from .headers cimport Headers
 from .layers_c cimport Walk
+from .read_headers cimport common_headers, tcp_header
 from .readahead_c cimport ReadAhead
 from .reassembly_c cimport Reassembler
 from .streams_c cimport COMPARED, _NO_TIME, Flow, StreamTracker, _key

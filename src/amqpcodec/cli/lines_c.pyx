@@ -3,20 +3,18 @@
 
 A line is what its form says of all such frames or messages, with the values of this one put in. Common values are
 written here. Everything else is text that the form's own functions make: a value that is not common, or a whole line.
-
-It halves the time of `amqpcodec decode`. A capture of 60 MB with 445,348 frames takes 2.6 s of CPU, and 5.4 s with
-lines_py in its place; 2.7 s and 7.4 s as JSON, 3.0 s and 6.7 s as messages.
+It halves the time of `amqpcodec decode`: docs/architecture.md has the figures.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.datetime cimport (
-    datetime_day, datetime_hour, datetime_microsecond, datetime_minute, datetime_month, datetime_second,
-    datetime_tzinfo, datetime_year, import_datetime,
-)
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
+from .._kernel.civil cimport (
+    datetime_day, datetime_hour, datetime_microsecond, datetime_minute, datetime_month, datetime_second,
+    datetime_tzinfo, datetime_year, import_datetime,
+)
 from .._kernel.octets cimport is_ascii, word
 from .._kernel.wire cimport BODY, HEADER
 
@@ -318,7 +316,7 @@ cdef class Lines:
             return self._mapping(<dict>value, depth + 1)
         elif kind is list and depth < _DEEPEST:
             return self._items(<list>value, depth + 1)
-        elif kind is datetime and datetime_tzinfo(value) is UTC and not datetime_microsecond(value):
+        elif kind is datetime and <object>datetime_tzinfo(value) is UTC and not datetime_microsecond(value):
             return self._moment(value)
         return self._text(self._shown(value))
 

@@ -14,7 +14,8 @@ from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport uint64_t
 
 from ._fast_c cimport Counts, FastFunction, call_original, count_of, fast_function
-from ._guards_c cimport NO_VERSION, Guards, type_version
+from .._kernel.slots.layout_c cimport type_version
+from ._guards_c cimport NO_VERSION, Guards
 from ._lookup cimport look_up
 
 cdef enum:

@@ -1,13 +1,11 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
+from .._kernel.slots.layout_c cimport type_version
+
 cdef extern from *:
     """
     #define AMQPCODEC_NO_VERSION UINT64_MAX
-
-    static inline uint64_t amqpcodec_type_version(PyObject *cls) {
-        return ((PyTypeObject *)cls)->tp_version_tag;
-    }
 
     /* 0 where dicts are not numbered. */
     #if PY_VERSION_HEX < 0x030E0000
@@ -26,7 +24,6 @@ cdef extern from *:
     #endif
     """
     const uint64_t NO_VERSION "AMQPCODEC_NO_VERSION"  # that nothing ever has
-    uint64_t type_version "amqpcodec_type_version"(PyObject *cls) noexcept
     uint64_t dict_version "amqpcodec_dict_version"(PyObject *space) noexcept
 
 cdef enum:

@@ -6,7 +6,6 @@ or does not fit, raises `Declined`: that library then judges it.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.datetime cimport datetime_microsecond, datetime_tzinfo, get_utc, import_datetime
 from cpython.dict cimport PyDict_Keys
 from cpython.list cimport PyList_Sort
 from cpython.long cimport PyLong_AsLongLongAndOverflow
@@ -20,7 +19,7 @@ from decimal import Decimal
 
 from ..types import UnreadableTable
 
-from .._kernel.civil cimport seconds_in_utc
+from .._kernel.civil cimport datetime_microsecond, import_datetime, is_in_utc, seconds_in_utc
 from .._kernel.fields cimport (
     ARRAY_FIELD, DOUBLE_FIELD, FLOAT_FIELD, LONG_FIELD, LONGLONG_FIELD, NAIVE_TIME_FIELD, OCTET_FIELD,
     OCTETS_FIELD, SHORT_FIELD, SHORT_TIME_FIELD, SHORTSTR_FIELD, SIGNED_LONGLONG_FIELD, TABLE_FIELD, TEXT_FIELD,
@@ -143,7 +142,7 @@ cdef int _put_short(Writer writer, object value, Py_ssize_t longest) except -1:
         raise Declined
     p = _grow(writer, size + 1)
     p[0] = <unsigned char>size
-    copy_short(p + 1, octets, <size_t>size)
+    copy_short(p + 1, octets, size)
     return 0
 
 
@@ -177,7 +176,7 @@ cdef int _put_time(Writer writer, object value) except -1:
     cdef int64_t seconds
     if type(value) is not _datetime:
         raise Declined
-    if datetime_tzinfo(value) is not None and datetime_tzinfo(value) is not get_utc():
+    if not is_in_utc(value):
         raise Declined
     seconds = seconds_in_utc(value)
     if seconds < 0 or seconds > _MOST_LONG and datetime_microsecond(value) != 0:

@@ -1,4 +1,4 @@
-"""Numbers of the state machine. constants.pxd has the same in C; tests compare them."""
+"""Numbers of the state machine. In the compiled build they are constants of C as well."""
 
 from __future__ import annotations
 

@@ -1,14 +1,17 @@
 """Constructors, their names and signatures in the compiled build. The twin of constructors_py.py."""
 
 from ..._records import constructor_name, set_fields as set_one_by_one
-from .layout_c cimport add_attributes, describe_constructor, put_fields
+from .layout_c cimport add_attributes, describe_constructor, hand_down_step, put_fields
 from .makers_c cimport octets_before_slots
 
 
 def describe(classes):
-    """Have errors about the arguments of constructors name the class, and give classes a signature."""
+    """Have errors about the arguments of constructors name the class, and give classes a signature. Have subclasses of
+    iterators step without a look-up."""
     for cls in classes:
         describe_constructor(cls, constructor_name(cls))
+        if "__next__" in vars(cls):
+            hand_down_step(cls)
 
 
 def expose(classes):

@@ -1,12 +1,27 @@
 from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport uint64_t
 
 from .makers_c cimport MOST_FIELDS, Maker
 
 cdef extern from "Python.h":
     ctypedef object (*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
 
+cdef extern from *:
+    """
+    /* Every change of a class gives it another number, and no number is given twice; 0 says nothing. */
+    static inline uint64_t amqpcodec_type_version(PyObject *cls) {
+        return ((PyTypeObject *)cls)->tp_version_tag;
+    }
+    """
+    uint64_t type_version "amqpcodec_type_version"(PyObject *cls) noexcept
+
 cdef enum:
     NAME_BUCKETS = 128
+
+
+cdef struct Heir:  # the subclass that was seen last to leave the fields of a class alone
+    PyTypeObject *cls
+    uint64_t version  # in which it does so
 
 
 cdef struct Layout:
@@ -24,6 +39,7 @@ cdef struct Layout:
     bint all_none  # in the model
     int (*finish)(Layout *, PyObject *) except -1  # NULL, or what is left to do; 0 leaves the call to `__init__`
     void *owner  # of `finish`
+    Heir heir
     Maker *maker  # of a generated class; NULL of those of other libraries
     bint table[MOST_FIELDS]  # None stands for a new dict
 
@@ -40,8 +56,11 @@ cdef void serve_by(type cls, vectorcallfunc construct) noexcept
 cdef void call_by_vector(type cls, Py_ssize_t offset) noexcept
 cdef int put_attribute(type cls, str name, object attribute) except -1
 cdef int describe_constructor(type cls, str name) except -1
+cdef int hand_down_step(type cls) except -1
 cdef object copy_model(Layout *layout)
 cdef object call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords)
 cdef void set_slot(PyObject **slot, PyObject *value) noexcept
 cdef bint put_fields(object record, tuple positional, dict named) except -1
-cdef bint leaves_fields(PyTypeObject *cls, PyTypeObject *base, tuple names) noexcept
+cdef bint leaves_fields(
+    Heir *heir, PyTypeObject *cls, PyTypeObject *base, PyObject **names, Py_ssize_t count
+) noexcept

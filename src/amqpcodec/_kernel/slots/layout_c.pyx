@@ -1,12 +1,12 @@
 # cython: cdivision=True
 """Instances of classes whose fields lie at known places in memory; of the compiled build only.
 
-A generated class is a C struct: the head of an object, Cython's method table, one slot for each field in
-wire order. A class with `__slots__`, which another library may have, is not much else. Knowing the offsets,
-an instance is made by copying the memory of another and filling its slots. `type.__call__` packs keywords into
-a dict, which `__init__` takes apart again: `Basic.Publish(exchange=..., routing_key=...)` takes 182 ns that
-way, and 45 ns this way (CPython 3.11). The tests of the codec hold this on every CPython, and on a debug build
-(`make test-debug`).
+A generated class is a C struct: the head of an object, and one slot for each field in wire order. A class with
+`__slots__`, which another library may have, is not much else. Knowing the offsets, an instance is made by
+copying the memory of another and filling its slots. `type.__call__` packs keywords into a dict, which
+`__init__` takes apart again: `Basic.Publish(exchange=..., routing_key=...)` takes 182 ns that way, and 45 ns
+this way (CPython 3.11). The tests of the codec hold this on every CPython, and on a debug build (`make test-
+debug`).
 
 `__init__` of the pure build stays what counts. It is left out here: `put_fields` serves subclasses, and any call that
 is served by neither is judged by that function.
@@ -19,7 +19,7 @@ from sys import intern
 from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
-from libc.stdint cimport uint32_t, uintptr_t
+from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 from ..._records import TwinSignature, arguments_error, default_of
@@ -61,6 +61,8 @@ cdef extern from "Python.h":
         PyObject *tp_dict
         setattrofunc tp_setattro
         void *tp_getattro
+        void *tp_iternext
+        object (*tp_call)(object, object, PyObject *)
     enum:
         VECTORCALL "Py_TPFLAGS_HAVE_VECTORCALL"
         METHOD_DESCRIPTOR "Py_TPFLAGS_METHOD_DESCRIPTOR"
@@ -90,7 +92,6 @@ cdef extern from "Python.h":
     void PyObject_GC_UnTrack(void *instance) noexcept
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf) noexcept
     Py_ssize_t PyTuple_GET_SIZE(PyObject *items) noexcept
-    PyObject **items_of "PySequence_Fast_ITEMS"(PyObject *items) noexcept
     PyObject *PyTuple_GET_ITEM(PyObject *items, Py_ssize_t at) noexcept
 
 cdef enum:
@@ -266,9 +267,9 @@ cdef int prepare(type cls) except -1:
         if attribute in cls.__match_args__:
             layout.place[layout.positional] = <unsigned char>at
             layout.positional += 1
-    if layout.positional == layout.fields and layout.finish is NULL and before == _HEAD + <Py_ssize_t>sizeof(void *):
+    if layout.positional == layout.fields and layout.finish is NULL:
         layout.in_full = layout.fields
-    layout.maker = maker_of(cls, layout.fields)
+    layout.maker = maker_of(cls, before, layout.fields)
     share([getattr(model, attribute) for attribute in attributes])  # every call refers to the defaults
     serve(layout)
     return 0
@@ -443,7 +444,7 @@ cdef bint put_fields(object record, tuple positional, dict named) except -1:
     if cls is not base:
         if (<ClassType *>cls).tp_setattro is not (<ClassType *>base).tp_setattro:
             return False
-        if not _leaves(cls, base, layout.names, layout.fields):
+        if not leaves_fields(&layout.heir, cls, base, layout.names, layout.fields):
             return False
     memset(values, 0, sizeof(values))
     for at in range(len(positional)):
@@ -465,13 +466,21 @@ cdef bint put_fields(object record, tuple positional, dict named) except -1:
     return True
 
 
-cdef bint leaves_fields(PyTypeObject *cls, PyTypeObject *base, tuple names) noexcept:
-    """Return whether a subclass has attributes of these names, which its base has, from there."""
-    return _leaves(cls, base, items_of(<PyObject *>names), PyTuple_GET_SIZE(<PyObject *>names))
-
-
-cdef inline bint _leaves(PyTypeObject *cls, PyTypeObject *base, PyObject **names, Py_ssize_t count) noexcept:
+cdef bint leaves_fields(
+    Heir *heir, PyTypeObject *cls, PyTypeObject *base, PyObject **names, Py_ssize_t count
+) noexcept:
     """Return whether a subclass has these attributes from its base, and is asked for them as that is."""
+    cdef uint64_t version = type_version(<PyObject *>cls)
+    if version != 0 and heir.version == version and heir.cls is cls:
+        return True
+    if not _has_from(cls, base, names, count):
+        return False
+    heir.cls = cls
+    heir.version = type_version(<PyObject *>cls)
+    return True
+
+
+cdef bint _has_from(PyTypeObject *cls, PyTypeObject *base, PyObject **names, Py_ssize_t count) noexcept:
     cdef Py_ssize_t at
     if (<ClassType *>cls).tp_getattro is not (<ClassType *>base).tp_getattro:
         return False
@@ -486,7 +495,7 @@ cdef inline bint _leaves(PyTypeObject *cls, PyTypeObject *base, PyObject **names
 cdef object call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords):
     """Call the class as `type.__call__` does, with its errors for wrong arguments."""
     positional, named = _taken_apart(arguments, count, keywords)
-    return type.__call__(<object>cls, *positional, **named)
+    return (<ClassType *>type).tp_call(<object>cls, positional, NULL if keywords is NULL else <PyObject *>named)
 
 
 cdef tuple _taken_apart(PyObject *const *arguments, Py_ssize_t count, PyObject *keywords):
@@ -515,6 +524,14 @@ cdef int describe_constructor(type cls, str name) except -1:
     described.next = _described[_bucket(described.cls)]
     publish(<void **>&_described[_bucket(described.cls)], described)
     return put_attribute(cls, "__signature__", TwinSignature(cls))
+
+
+cdef int hand_down_step(type cls) except -1:
+    """Have Python subclasses of an iterator inherit its step. Cython makes `__next__` a method, which they look up each
+    time; this makes it the wrapper that it is of other classes."""
+    wrapper = type(iter(())).__next__
+    step = PyDescr_NewWrapper(cls, (<WrapperDescriptor *>wrapper).d_base, (<ClassType *>cls).tp_iternext)
+    return put_attribute(cls, "__next__", step) if _ON else 0
 
 
 cdef object _call_described(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):

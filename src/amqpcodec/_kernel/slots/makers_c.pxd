@@ -2,7 +2,6 @@ cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint32_t
 
-from ..routines_c cimport ReadRoutine, Routines
 from .none cimport refer_to_none
 
 cdef extern from *:
@@ -29,13 +28,11 @@ cdef enum:
 cdef struct Maker:
     PyTypeObject *cls  # lives as long as the process, as does all below
     Maker *next
-    void *methods  # Cython's table of them, which instances refer to; NULL where there is none
-    Py_ssize_t size
     Py_ssize_t head  # octets before the slots, which lie in a row
     int fields
     int content  # of a method, the class of the content that follows it; -1 for none
     bint collected  # the garbage collector knows the instances
-    ReadRoutine read  # fills the slots; NULL leaves them to the slow path
+    void *read  # a `ReadRoutine`, which fills the slots; NULL leaves them to the slow path
     PyObject *idle[RECYCLED + 1]  # memory of instances that are gone
     int count
 
@@ -65,7 +62,7 @@ cdef class MakerTable:
         return NULL
 
 
-cdef Maker *maker_of(type cls, Py_ssize_t count) except NULL
+cdef Maker *maker_of(type cls, Py_ssize_t head, Py_ssize_t count) except NULL
 cdef Maker *maker_at(PyTypeObject *cls) noexcept
 cdef Py_ssize_t octets_before_slots(type cls, Py_ssize_t fields) except -1
 cdef object make(Maker *maker)
@@ -80,17 +77,10 @@ cdef inline PyObject **slots_of(Maker *maker, PyObject *instance) noexcept:
 cdef inline PyObject *take(Maker *maker) noexcept:
     """Return memory for an instance, which the collector does not know yet, or NULL with an exception. The caller
     fills all slots."""
-    cdef PyObject *made
     if maker.count > 0:
         maker.count -= 1
-        made = PyObject_Init(maker.idle[maker.count], maker.cls)
-    else:
-        made = allocate(maker)
-        if made is NULL:
-            return NULL
-    if maker.methods is not NULL:
-        (<void **>(made + 1))[0] = maker.methods
-    return made
+        return PyObject_Init(maker.idle[maker.count], maker.cls)
+    return allocate(maker)
 
 
 cdef inline void hand_out(Maker *maker, PyObject *made) noexcept:

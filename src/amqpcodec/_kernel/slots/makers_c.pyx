@@ -13,6 +13,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uintptr_t
 
 from . import ON
+from ..routines_c cimport Routines
 
 cdef extern from *:
     """
@@ -58,12 +59,13 @@ cdef Maker *maker_at(PyTypeObject *cls) noexcept:
     return maker
 
 
-cdef Maker *maker_of(type cls, Py_ssize_t count) except NULL:
+cdef Maker *maker_of(type cls, Py_ssize_t head, Py_ssize_t count) except NULL:
     """Return the maker of a class: one for each, for good.
 
     Args:
-        cls: a class whose instances have this many slots right behind the head of their base.
-        count: the number.
+        cls: a class whose instances have slots in a row.
+        head: how many octets are before them.
+        count: how many there are.
     """
     cdef Maker *maker = maker_at(<PyTypeObject *>cls)
     if maker is not NULL:
@@ -71,13 +73,9 @@ cdef Maker *maker_of(type cls, Py_ssize_t count) except NULL:
     maker = <Maker *>PyMem_Calloc(1, sizeof(Maker))
     if maker is NULL:
         raise MemoryError
-    model = cls.__new__(cls)
     Py_INCREF(cls)
     maker.cls = <PyTypeObject *>cls
-    maker.size = maker.cls.tp_basicsize
-    maker.head = maker.cls.tp_base.tp_basicsize
-    if maker.head > <Py_ssize_t>sizeof(PyObject):
-        maker.methods = (<void **>(<PyObject *>model + 1))[0]
+    maker.head = head
     maker.collected = PyType_IS_GC(maker.cls)
     maker.content = -1
     maker.fields = <int>count
@@ -123,12 +121,12 @@ cdef Py_ssize_t octets_before_slots(type cls, Py_ssize_t fields) except -1:
 
 cdef Maker *_maker_of_record(type cls, Routines routines) except NULL:
     """Return the maker of a generated class, with the routine that fills its instances."""
-    cdef Maker *maker = maker_of(cls, len(cls.spec.fields))
-    octets_before_slots(cls, maker.fields)
+    cdef Py_ssize_t fields = len(cls.spec.fields)
+    cdef Maker *maker = maker_of(cls, octets_before_slots(cls, fields), fields)
     if getattr(cls.spec, "content", False):
         maker.content = cls.spec.class_id
     if routines is not None:
-        maker.read = routines.read
+        maker.read = <void *>routines.read
     return maker
 
 
