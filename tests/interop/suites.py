@@ -1,8 +1,8 @@
 """``python -m interop.suites [NAME...]``: suites of clients in other languages, at a RabbitMQ and here.
 
 They come from the registries of their languages. Prints the tests that pass at a RabbitMQ, and not at the
-broker for tests. The exit code is 1 if those are more than a tenth of a suite, or if one of them has no reason
-in `DIFFERENT`.
+broker for tests. The exit code is 1 if those are more than a tenth of a suite, or if one of them has no
+reason in `DIFFERENT`.
 """
 
 from __future__ import annotations
