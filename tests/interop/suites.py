@@ -28,7 +28,9 @@ MOST_FAILED = 0.1
 SECONDS = 1800
 # Why a test passes at a RabbitMQ and not at the broker for tests.
 DIFFERENT: dict[str, str] = {}
-CARGO_TEST = re.compile(r"^test (\S+) \.\.\. (\w+)", re.MULTILINE)
+CARGO_LINE = re.compile(
+    r"^ +Running (?:unittests )?(\S+)|^test (\S+)(?: - should panic)? \.\.\. ok$", re.MULTILINE
+)
 
 
 def go(url: str) -> set[str]:
@@ -50,8 +52,13 @@ def rust(url: str) -> set[str]:
     compiler = brokerj.program("cargo")
     folder = _source("lapin-suite", lambda: _crate(compiler))
     command = [compiler, "test", "--no-fail-fast", "--tests", "--no-default-features", "--features", "tokio"]
-    found = CARGO_TEST.findall(_run(command, folder, AMQP_ADDR=f"{url}%2F"))
-    return {name for name, outcome in found if outcome == "ok"}
+    file, passed = "", set()
+    printed = _run(command, folder, subprocess.STDOUT, AMQP_ADDR=f"{url}%2F")  # which file runs is an error
+    for begun, test in CARGO_LINE.findall(printed):
+        file = begun or file
+        if test:
+            passed.add(f"{file}: {test}")
+    return passed
 
 
 def _source(name: str, fetch: Callable[[], Path]) -> Path:
@@ -83,13 +90,14 @@ def _crate(compiler: str) -> Path:
     return Path(package["manifest_path"]).parent
 
 
-def _run(command: list[str], folder: Path, **variables: str) -> str:
-    """Run a program, whose exit code is not looked at; returns what it prints."""
+def _run(command: list[str], folder: Path, errors: int | None = None, **variables: str) -> str:
+    """Run a program, whatever its exit code; returns what it prints, with its errors if asked for."""
     done = subprocess.run(
         command,
         cwd=folder,
         env={**os.environ, **variables},
         stdout=subprocess.PIPE,
+        stderr=errors,
         encoding="utf-8",
         timeout=SECONDS,
         check=False,
