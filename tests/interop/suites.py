@@ -25,6 +25,7 @@ GO = "1.16.0"
 RUST = "4.12.3"
 MANAGED = "^TestConnectionRecovery"  # they have RabbitMQ's management cut connections
 MOST_FAILED = 0.1
+AGAIN = 2  # times that a suite is run for tests that differ: some race a close of the broker
 SECONDS = 1800
 # Why a test passes at a RabbitMQ and not at the broker for tests.
 DIFFERENT: dict[str, str] = {}
@@ -113,11 +114,16 @@ def compared(name: str) -> tuple[str, bool]:
     with broker() as url:
         wanted = SUITES[name](url)
     with running_broker() as own:
-        failed = sorted(wanted - SUITES[name](own.url))
-    for test in failed:
+        first = apart = wanted - SUITES[name](own.url)
+        for _ in range(AGAIN):
+            if apart:
+                apart = apart - SUITES[name](own.url)
+    for test in sorted(apart):
         print(f"{name}: {test}: {DIFFERENT.get(test, 'no reason is known')}", flush=True)
-    is_bad = not wanted or len(failed) > MOST_FAILED * len(wanted) or not DIFFERENT.keys() >= set(failed)
-    return f"| {name} | {len(wanted)} | {len(wanted) - len(failed)} |", is_bad
+    for test in sorted(first - apart):
+        print(f"{name}: {test}: passes now and then", flush=True)
+    is_bad = not wanted or len(apart) > MOST_FAILED * len(wanted) or not apart <= DIFFERENT.keys()
+    return f"| {name} | {len(wanted)} | {len(wanted - apart)} |", is_bad
 
 
 def main(names: list[str]) -> int:
