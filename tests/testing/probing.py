@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "data" / "broker"
 # What probes use, and what is cleaned away after each.
 QUEUES = ("q", "q1", "q2", "q3", "dead", "ab", "none")
 EXCHANGES = ("e", "e1", "e2", "e3", "ae", "dlx")
+Wait = Callable[[float], Awaitable[object]]
 REPLY_SECONDS = 5.0
 OPEN_CHANNELS = 3
 QUIET_SECONDS = 0.1
@@ -53,6 +54,13 @@ class On:
 
     channel: int
     step: Any
+
+
+@dataclass
+class Late:
+    """Seconds that pass: of a node's own time, or of the clock of a broker for tests."""
+
+    seconds: float
 
 
 @dataclass
@@ -91,8 +99,9 @@ def publish(exchange: str, routing_key: str, body: bytes = b"", **properties: An
 class Probing:
     """One connection of a probe, and what came on it."""
 
-    def __init__(self, stream: AmqpStream) -> None:
+    def __init__(self, stream: AmqpStream, wait: Wait = asyncio.sleep) -> None:
         self.stream = stream
+        self.wait = wait
         self.answers: list[Any] = []
         self.deliveries: list[Any] = []
         self.last = 0
@@ -136,6 +145,8 @@ class Probing:
         elif isinstance(step, Raw):
             await self.stream.drain()
             self.stream._transport.write(amqp.encode_method(channel, step.method))
+        elif isinstance(step, Late):
+            await self.wait(step.seconds)
         elif isinstance(step, (int, float)):
             await asyncio.sleep(step)
         elif callable(step):
@@ -216,15 +227,21 @@ def shown_properties(properties: Any) -> dict[str, Any]:
     return found
 
 
-async def probe(url: str, steps: list[Any], quiet: float) -> list[str]:
+async def probe(url: str, steps: list[Any], quiet: float, wait: Wait = asyncio.sleep) -> list[str]:
     """Do the steps on a connection of their own; return what has come, a line each, of each channel in order.
 
     Deliveries stand last: they come from queues, and answers to requests may pass them.
+
+    Args:
+        url: of the broker.
+        steps: of the probe.
+        quiet: seconds in which nothing comes at the end.
+        wait: lets time pass for `Late`.
     """
     if isinstance(steps[0], Octets):
         return in_order(await said(url, steps[0], quiet))
     async with await connect(url) as stream:
-        probing = Probing(stream)
+        probing = Probing(stream, wait)
         reader = asyncio.create_task(probing.read())
         await probing.open_channels()
         for step in steps:

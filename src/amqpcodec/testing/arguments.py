@@ -50,6 +50,7 @@ class Settings:
     single_active_consumer: bool = False
     queue_type: str = CLASSIC
     delivery_limit: Any = None
+    consumer_timeout: float | None = None
 
 
 class _BadValueError(Exception):
@@ -380,6 +381,12 @@ def consumer_priority(where: str, arguments: dict[str, Any], kind: str, version:
     return int(arguments.get("x-priority", 0))
 
 
+def consumer_timeout(arguments: dict[str, Any]) -> float | None:
+    """Return the seconds in which a consumer says that it settles; None where it says nothing."""
+    told = arguments.get(CONSUMER_TIMEOUT)
+    return told / 1000 if isinstance(told, int) else None
+
+
 def expiration(value: str) -> float:
     """Return the seconds that a message says it lives.
 
@@ -459,6 +466,7 @@ __all__ = [
     "as_compared",
     "comparable",
     "consumer_priority",
+    "consumer_timeout",
     "expiration",
     "is_finite",
     "require_same",

@@ -14,6 +14,7 @@ from ..limits import Limits
 from .clock import Clock, Timer
 from .faults import Faults
 from .hosts import Store, VirtualHost
+from .late import LOOK_SECONDS, look
 from .listening import Listener
 from .messages import Message
 from .methods import HANDLERS, by_class, replies_of
@@ -63,6 +64,8 @@ class Broker:
         like: the version of RabbitMQ whose answers are given: ``"3.10"``, ``"4.0"`` or ``"4.3"``.
         denied: deprecated features that are not permitted: ``"global_qos"``, ``"transient_nonexcl_queues"``.
         default_queue_type: of queues that stay, where their declaration says none.
+        consumer_timeout: seconds in which a delivery is to be settled; None for any time. It is looked at once a
+            minute, or as often as this where that is less.
         kept: published messages that are kept to be looked at; older ones are counted alone.
         dialect: a name of `amqpcodec.DIALECTS` or a module; it has to have what RabbitMQ's has.
 
@@ -89,13 +92,16 @@ class Broker:
         like: Like = "3.10",
         denied: Collection[str] = (),
         default_queue_type: str = "classic",
+        consumer_timeout: float | None = 1800.0,
         dialect: Any = "rabbitmq-0-9-1",
     ) -> None:
         if users is not None and not isinstance(users, Mapping):
             raise TypeError(f"users must be passwords by user name, not {type(users).__name__}")
         if isinstance(virtual_hosts, str):
             raise TypeError(f"virtual_hosts must be several names, as in [{virtual_hosts!r}]")
-        self.version = version_of(like, denied, default_queue_type)
+        self.version = version_of(
+            like, denied=denied, default_queue_type=default_queue_type, consumer_timeout=consumer_timeout
+        )
         if max_message_size is None:
             max_message_size = self.version.max_message_size
         self.users = {"guest": "guest"} if users is None else dict(users)
@@ -163,7 +169,20 @@ class Broker:
         self._context = self._make_context()
         self._listener.open(self._context)
         self._is_running = True
+        if self.version.consumer_timeout is not None:
+            self._look_later(min(self.version.consumer_timeout, LOOK_SECONDS))
         await self._listener.accepting()
+
+    def _look_later(self, seconds: float) -> None:
+        """Look for deliveries that are not settled in time, again and again."""
+
+        def look_now() -> None:
+            for session in list(self.sessions.values()):
+                for channel in list(session.channels.values()):
+                    look(channel, self.clock.time())
+            self._look_later(seconds)
+
+        self.clock.call_later(seconds, look_now)
 
     @on_the_loop
     def listen(self) -> None:

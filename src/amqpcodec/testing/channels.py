@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .. import replace
 from .. import reply_errors as refused
 from .._protocol.codes import INTERNAL_ERROR
+from . import late
 from . import messages as states
 from .arguments import MAY_BE_INFINITE, is_finite
 from .messages import Content, Entry, Message
@@ -29,6 +31,7 @@ class Subscription:
     Attributes:
         prefetch: how much may be held; 0 for no limit.
         held: how much was delivered and is not settled.
+        timeout: seconds in which that is to be settled; None where it says nothing.
     """
 
     channel: Channel
@@ -39,6 +42,7 @@ class Subscription:
     priority: int
     prefetch: int
     held: int = 0
+    timeout: float | None = None
 
     def takes_more(self) -> bool:
         """Return whether it may get a message now: it has room, and its client reads."""
@@ -86,6 +90,8 @@ class Channel:
         consumer_prefetch: of consumers to come; 0 for no limit.
         prefetch: of all consumers together; 0 for no limit.
         held: what is to be acknowledged, by delivery tag.
+        marks: times, and the last delivery tag at each; `late.look` leaves them.
+        late: consumers of deliveries that have gone back since they were not settled in time, by delivery tag.
         taken: what is to be confirmed, by sequence number.
         transaction: publishes and settlements that wait for tx.commit; None outside of transactions.
         reply_name: the name by which replies come to this channel; empty without a consumer for them.
@@ -102,6 +108,8 @@ class Channel:
         self.consumers: dict[str, Subscription] = {}
         self.held: dict[int, Entry] = {}
         self.held_by_consumers = 0
+        self.marks: deque[tuple[float, int]] = deque()
+        self.late: dict[int, Subscription] = {}
         self.last_delivery: Entry | None = None
         self.taken: dict[int, Message] = {}
         self.transaction: list[Any] | None = None
@@ -243,6 +251,7 @@ class Channel:
         for tag in tags:
             entry = held.pop(tag, None)
             if entry is None:
+                late.settle(self, tag, how in ("acknowledge", "discard"))
                 continue
             if entry.consumer is not None:
                 entry.consumer.held -= 1
@@ -291,7 +300,11 @@ class Channel:
             if queue not in left and self.host.version.misses_queues and queue.name not in self.host.queues:
                 where = f'{{resource,<<"{self.host.name}">>,queue,<<"{queue.name}">>}}'
                 raise refused.AmqpResourceError(f"failed to deliver message: {{not_found,{where}}}")
-        return self.pass_on(message, left, None) and left == targets
+        if left == targets:
+            return self.pass_on(message, left, None)
+        if left:
+            self.pass_on(message, left, None)
+        return False
 
     # -- the end
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import reply_errors as refused
-from .arguments import consumer_priority
+from .arguments import consumer_priority, consumer_timeout
 from .channels import Channel, Subscription
 from .hosts import GLOBAL_QOS
 from .replies import REPLY_TO
@@ -132,6 +132,8 @@ def basic_consume(channel: Channel, method: Any) -> None:
     session.broker.store.made(1)
     prefetch = 0 if method.no_ack else channel.consumer_prefetch
     consumer = Subscription(channel, tag, queue, method.no_ack, method.exclusive, priority, prefetch)
+    if channel.host.version.cancels_late:
+        consumer.timeout = consumer_timeout(arguments)
     channel.consumers[tag] = consumer
     queue.add_consumer(consumer, arguments)
     channel.answer(method, tag)  # a fault may close the channel in place of that

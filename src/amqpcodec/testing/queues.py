@@ -358,6 +358,14 @@ class Queue:
         place = bisect_right(self.consumers, -consumer.priority, kept, key=lambda each: -each.priority)
         self.consumers.insert(place, consumer)
 
+    def suspend(self, consumer: Subscription) -> None:
+        """Deliver no more to a consumer for now."""
+        self.remove_consumers((consumer,))
+
+    def resume(self, consumer: Subscription) -> None:
+        """Deliver to a consumer again; `dispatch` is the caller's."""
+        self._line_up(consumer)
+
     def remove_consumers(self, gone: Container[Subscription]) -> None:
         """Deliver no more to consumers; `unused` and `dispatch` are the caller's."""
         self.consumers = [consumer for consumer in self.consumers if consumer not in gone]

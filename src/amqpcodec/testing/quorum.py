@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from .messages import Content, Entry, Message
 from .queues import Queue
 
 if TYPE_CHECKING:
+    from .channels import Subscription
     from .versions import Version
 
 IN_FRONT = -(1 << 62)  # where those stand that have come back
@@ -33,6 +35,7 @@ class QuorumQueue(Queue):
         self._limit = _limit(settings.delivery_limit, version)
         self._goes_first = self._limit is not None or not version.limited_alone_first
         self._returned = count(IN_FRONT)
+        self._suspended: set[Subscription] = set()
 
     def _make_ready(self) -> Lines:
         return Lines(self.host.version.priorities)
@@ -79,9 +82,24 @@ class QuorumQueue(Queue):
 
     @property
     def consumer_count(self) -> int:
-        """How many consumers it says it has: also who has left or fetched, and not settled."""
+        """How many consumers it says it has: also who has left or fetched, and not settled, or not in time."""
         held = [entry.consumer for entry in self.unacknowledged]
-        return len({*self.consumers, *held} - {None}) + held.count(None)
+        return len({*self.consumers, *self._suspended, *held} - {None}) + held.count(None)
+
+    def suspend(self, consumer: Subscription) -> None:
+        """Deliver no more to a consumer for now; it is counted."""
+        super().suspend(consumer)
+        self._suspended.add(consumer)
+
+    def resume(self, consumer: Subscription) -> None:
+        """Deliver to a consumer again; `dispatch` is the caller's."""
+        self._suspended.discard(consumer)
+        super().resume(consumer)
+
+    def remove_consumers(self, gone: Container[Subscription]) -> None:
+        """Deliver no more to consumers."""
+        super().remove_consumers(gone)
+        self._suspended = {consumer for consumer in self._suspended if consumer not in gone}
 
     def check_consumer(self, method: Any, prefetch: int, is_limited: bool) -> None:
         """Refuse a consumer where its channel has a limit for all; one that is to be alone is as others."""

@@ -42,6 +42,9 @@ class Version:
         default_queue_type: of a queue that stays, where its declaration says none.
         queue_types: those that may be the default.
         denied: deprecated features that are not permitted.
+        consumer_timeout: seconds in which a delivery is to be settled; None for any time.
+        cancels_late: whether a quorum queue cancels a consumer that does not, and no other queue minds; else the channel
+            is closed.
         deniable: those that may be.
         exchange_types: those that there are.
         wrong_type: the error for another type.
@@ -86,6 +89,8 @@ class Version:
     queue_types: tuple[str, ...] = ("classic",)
     denied: frozenset[str] = frozenset()
     deniable: tuple[str, ...] = ()
+    consumer_timeout: float | None = None
+    cancels_late: bool = False
     exchange_types: tuple[str, ...] = ("direct", "fanout", "topic", "headers")
     wrong_type: str = "AmqpCommandInvalid"
     compares_strictly: bool = False
@@ -115,7 +120,8 @@ _V4_0 = replace(
     keeps_cc=True,
     sorts=True,
     unchecked=frozenset({"x-cancel-on-ha-failover"}),
-    classic_takes=("x-queue-leader-locator",),
+    classic_takes=("x-queue-leader-locator", "x-consumer-timeout"),
+    unknown=frozenset(),
     streams_tell_mode=True,
     streams_take_nacks=True,
     names_streams=True,
@@ -141,7 +147,8 @@ _V4_3 = replace(
     ends_count=True,
     unchecked=frozenset({"x-cancel-on-ha-failover", "x-queue-mode"}),
     queue_versions=(2,),
-    unknown=frozenset(),
+    classic_takes=("x-queue-leader-locator",),
+    cancels_late=True,
     compares_ages=True,
     checks_offsets=True,
     shares_limits=False,
@@ -158,7 +165,13 @@ class CrashedError(Exception):
     """Something at which RabbitMQ fails: the connection ends with 541, which names no method."""
 
 
-def version_of(like: str, denied: Collection[str] = (), default_queue_type: str = "classic") -> Version:
+def version_of(
+    like: str,
+    *,
+    denied: Collection[str] = (),
+    default_queue_type: str = "classic",
+    consumer_timeout: float | None = None,
+) -> Version:
     """Return what a version does, with options of its own.
 
     Raises:
@@ -171,7 +184,12 @@ def version_of(like: str, denied: Collection[str] = (), default_queue_type: str 
         raise ValueError(f"RabbitMQ {like} denies no feature {', '.join(sorted(map(repr, unknown)))}")
     if default_queue_type not in version.queue_types:
         raise ValueError(f"queues of RabbitMQ {like} are of no type {default_queue_type!r} by default")
-    return replace(version, denied=frozenset(denied), default_queue_type=default_queue_type)
+    return replace(
+        version,
+        denied=frozenset(denied),
+        default_queue_type=default_queue_type,
+        consumer_timeout=consumer_timeout,
+    )
 
 
 __all__ = ["VERSIONS", "CrashedError", "Like", "Version", "version_of"]
