@@ -1,9 +1,9 @@
 """A RabbitMQ node for tests: on the loopback interface, in a folder of its own, gone afterwards.
 
-``AMQP_URL`` in the environment names a broker to use instead. ``AMQPCODEC_BROKER`` names a version of RabbitMQ that
-``tools/rabbitmq.sh`` has installed under ``build``, such as ``4.3``; without it, that of the machine is taken. As a
-command it runs another one beside a node: ``python tests/support/broker.py command arguments...`` with ``AMQP_URL``
-set.
+``AMQP_URL`` in the environment names a broker to use instead. ``AMQPCODEC_BROKER`` names a version of
+RabbitMQ, such as ``4.3``, that ``tools/rabbitmq.sh`` has installed under ``build``; without it, that of the
+machine is taken. As a command it runs another one beside a node: ``python tests/support/broker.py command
+arguments...`` with ``AMQP_URL`` set.
 """
 
 from __future__ import annotations

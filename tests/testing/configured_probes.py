@@ -1,12 +1,15 @@
-"""Probes of a node with settings: time for deliveries to be settled, features that are denied, a type of queues."""
+"""Probes of a node with settings: how long deliveries may take, denied features, a usual type of queues."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from probes import Basic, consume, declare, get, passive, queue, three
 from probing import Late, On, Raw, publish
 from quorum_probes import durable, quorum
+from support.broker import started
 
 TIMEOUT = 1.5  # seconds
 TERMS = "{channel_tick_interval, 500}"
@@ -51,11 +54,12 @@ _LATE: dict[str, list[Any]] = {
     ],
     "settled later": [*_ONE_LATE, Raw(Basic.Ack(1)), 0.2, passive()],
     "settled later, one of several": [
-        quorum(), consume("c"), *three(), 0.1, LONG, Raw(Basic.Ack(1)), 0.2, publish("", "q", b"4"), 0.1, passive(),
+        quorum(), consume("c"), *three(), 0.1, LONG, Raw(Basic.Ack(1)), 0.2, publish("", "q", b"4"), 0.1,
+        passive(),
     ],
     "settled later, all of several": [
-        quorum(), Basic.Qos(prefetch_count=2), consume("c"), *three()[:2], 0.1, LONG, Raw(Basic.Ack(2, True)), 0.2,
-        passive(),
+        quorum(), Basic.Qos(prefetch_count=2), consume("c"), *three()[:2], 0.1, LONG,
+        Raw(Basic.Ack(2, True)), 0.2, passive(),
     ],
     "ended later": [*_ONE_LATE, Raw(Basic.Nack(1, False, False)), 0.2, passive()],
     "sent back later": [*_ONE_LATE, Raw(Basic.Nack(1, False, True)), 0.2, passive()],
@@ -95,3 +99,10 @@ CONFIGURED: dict[str, list[Any]] = {
     for group, probes in (("late", _LATE), ("denied", _DENIED), ("the usual type", _USUAL))
     for name, steps in probes.items()
 }
+
+
+@contextmanager
+def configured(like: str) -> Iterator[str]:
+    """Give the URL of a node with the settings of a version, which has to be the one that is started."""
+    with started(settings=SETTINGS[like], terms=TERMS) as node:
+        yield node.url

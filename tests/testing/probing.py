@@ -323,14 +323,14 @@ async def clean(url: str) -> None:
                 break
 
 
-def stored(like: str) -> dict[str, list[str]]:
-    """Return the lines of each probe that a version has answered, in files of `record_answers.py`.
+def stored(like: str, kind: str = "rabbitmq") -> dict[str, list[str]]:
+    """Return the lines of each probe that a version has answered, in files of `record_answers.py` of a kind.
 
     Each file has the probes to which a version answers in another way than the one before it.
     """
     found: dict[str, list[str]] = {}
     for version in VERSIONS[: VERSIONS.index(like) + 1]:
-        for line in (FOLDER / f"rabbitmq-{version}.txt").read_text(encoding="utf-8").splitlines():
+        for line in (FOLDER / f"{kind}-{version}.txt").read_text(encoding="utf-8").splitlines():
             if line.startswith("== "):
                 lines = found[line[3:]] = []
             elif not line.startswith("#"):

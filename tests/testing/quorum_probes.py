@@ -9,7 +9,6 @@ from probes import (
     Basic,
     Channel,
     Confirm,
-    Exchange,
     Queue,
     Tx,
     bind,
@@ -21,8 +20,6 @@ from probes import (
     three,
 )
 from probing import On, Raw, publish
-
-from amqpcodec import rabbitmq as amqp
 
 QUORUM = {"x-queue-type": "quorum"}
 SETTLED = 0.1  # seconds in which a replicated log is written, and read
@@ -117,7 +114,9 @@ _DECLARING: dict[str, list[Any]] = {
     "delete if used": [quorum(), consume("c"), delete(queue="q", if_unused=True)],
     "delete tells how many": [quorum(), *three(), SETTLED, delete(queue="q")],
     "delete tells consumers": [quorum(), consume("c"), On(2, delete(queue="q")), 0.2],
-    "purge tells how many": [quorum(), *three(), SETTLED, get(no_ack=False), Queue.Purge(queue="q"), passive()],
+    "purge tells how many": [
+        quorum(), *three(), SETTLED, get(no_ack=False), Queue.Purge(queue="q"), passive(),
+    ],
     "a limit of a channel, then a consumer": [
         quorum(), Basic.Qos(prefetch_count=1, global_=True), consume("c"),
     ],
@@ -139,7 +138,9 @@ _COUNTS: dict[str, list[Any]] = {
     "by nack": went_back(get(no_ack=False), Basic.Nack(1, False, True)),
     "by recover": went_back(get(no_ack=False), Basic.Recover(True)),
     "by the end of a channel": went_back(On(2, get(no_ack=False)), On(2, Channel.Close(200))),
-    "by the end of the channel of a consumer": went_back(On(2, consume("c")), SETTLED, On(2, Channel.Close(200))),
+    "by the end of the channel of a consumer": went_back(
+        On(2, consume("c")), SETTLED, On(2, Channel.Close(200))
+    ),
     "by nack of a consumer that has gone": went_back(
         consume("c"), SETTLED, Basic.Cancel("c"), SETTLED, Basic.Nack(1, False, True)
     ),
@@ -204,14 +205,18 @@ _COUNTS: dict[str, list[Any]] = {
 }  # fmt: skip
 
 _ORDER: dict[str, list[Any]] = {
-    "get": [quorum(), *three(), SETTLED, get(no_ack=False), get(no_ack=False), Basic.Ack(1), SETTLED, passive()],
+    "get": [
+        quorum(), *three(), SETTLED, get(no_ack=False), get(no_ack=False), Basic.Ack(1), SETTLED, passive(),
+    ],
     "get of an empty queue": [quorum(), get()],
     "requeue one by one": [
-        quorum(), *three(), SETTLED, get(no_ack=False), get(no_ack=False), Basic.Nack(2, False, True), SETTLED,
+        quorum(), *three(), SETTLED, get(no_ack=False), get(no_ack=False), Basic.Nack(2, False, True),
+        SETTLED,
         Basic.Nack(1, False, True), SETTLED, get(no_ack=False), get(no_ack=False), get(no_ack=False),
     ],
     "requeue in order": [
-        quorum(), *three(), SETTLED, get(no_ack=False), get(no_ack=False), Basic.Nack(1, False, True), SETTLED,
+        quorum(), *three(), SETTLED, get(no_ack=False), get(no_ack=False), Basic.Nack(1, False, True),
+        SETTLED,
         Basic.Nack(2, False, True), SETTLED, get(no_ack=False), get(no_ack=False), get(no_ack=False),
     ],
     "requeue one by one, by reject": [
@@ -245,7 +250,8 @@ _ORDER: dict[str, list[Any]] = {
     ],
     "priorities of messages": [
         quorum(),
-        *[publish("", "q", bytes([48 + each]), priority=each) for each in (0, 4, 5, 9, 1)], publish("", "q", b"none"),
+        *[publish("", "q", bytes([48 + each]), priority=each) for each in (0, 4, 5, 9, 1)], publish("",
+        "q", b"none"),
         0.2, *[get()] * 7,
     ],
     "priorities of many messages": [
@@ -268,12 +274,14 @@ _ORDER: dict[str, list[Any]] = {
         *[step for body in (b"1", b"2", b"3") for step in (publish("", "q", body), 0.15)], passive(),
     ],
     "what goes back into a full queue": [
-        quorum(max_length=1), publish("", "q", b"1"), SETTLED, get(no_ack=False), publish("", "q", b"2"), SETTLED,
+        quorum(max_length=1), publish("", "q", b"1"), SETTLED, get(no_ack=False), publish("", "q", b"2"),
+        SETTLED,
         Basic.Nack(1, False, True), SETTLED, get(no_ack=False), get(no_ack=False),
     ],
     "what comes back, and a higher priority": [
         quorum(), publish("", "q", b"low"), publish("", "q", b"high", priority=7), SETTLED, get(no_ack=False),
-        get(no_ack=False), publish("", "q", b"other", priority=9), SETTLED, Basic.Nack(0, True, True), SETTLED,
+        get(no_ack=False), publish("", "q", b"other", priority=9), SETTLED, Basic.Nack(0, True, True),
+        SETTLED,
         get(no_ack=False), get(no_ack=False), get(no_ack=False),
     ],
     "turns of priorities": [
@@ -304,7 +312,8 @@ _ORDER: dict[str, list[Any]] = {
         quorum(), publish("", "q", b"1", expiration="50"), publish("", "q", b"2"), 0.3, get(), get(),
     ],
     "time to live, and it dies": [
-        quorum(**LETTERS), durable(queue("dead")), publish("", "q", b"1", expiration="50"), 0.3, get(), SETTLED,
+        quorum(**LETTERS), durable(queue("dead")), publish("", "q", b"1", expiration="50"), 0.3, get(),
+        SETTLED,
         get("dead"),
     ],
     "tx commits": [

@@ -1,6 +1,6 @@
 """Compares the broker for tests with a RabbitMQ by random frames, and prints where they differ.
 
-.venv/bin/python tests/testing/random_frames.py amqp://guest:guest@127.0.0.1:5672/ [FIRST [COUNT]]
+.venv/bin/python tests/testing/random_frames.py amqp://guest:guest@127.0.0.1:5672/ 3.10 [FIRST [COUNT]]
 
 Frames are sent one by one, and in an order that no client of this package would allow. Each connection has a
 queue of its own.
@@ -23,6 +23,7 @@ from probing import TO_ALL, in_order, methods_in
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.testing import Broker
+from amqpcodec.testing.versions import Like
 
 Basic, Channel, Confirm, Connection, Exchange, Queue, Tx = (
     amqp.Basic, amqp.Channel, amqp.Confirm, amqp.Connection, amqp.Exchange, amqp.Queue, amqp.Tx,
@@ -115,13 +116,13 @@ async def done(url: str, steps: list[bytes]) -> list[str]:
     return in_order([each for each in methods_in(came) if each[1] not in TO_ALL])
 
 
-async def main(rabbitmq: str, first: int = 0, count: int = 200) -> int:
+async def main(rabbitmq: str, like: Like, first: int = 0, count: int = 200) -> int:
     """Compare random frames; return how many connections differ."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int) -> bool:
         steps = Frames(number).steps
-        async with room, Broker() as broker:
+        async with room, Broker(like=like) as broker:
             theirs, ours = await asyncio.gather(done(rabbitmq, steps), done(broker.url, steps))
             ours += [f"error of the broker: {error!r}" for error in broker.errors]
         if theirs != ours:
@@ -136,4 +137,4 @@ async def main(rabbitmq: str, first: int = 0, count: int = 200) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(bool(asyncio.run(main(sys.argv[1], *map(int, sys.argv[2:])))))
+    sys.exit(bool(asyncio.run(main(*sys.argv[1:3], *map(int, sys.argv[3:])))))

@@ -1,6 +1,6 @@
 """Compares the broker for tests with a RabbitMQ by random programs, and prints where they differ.
 
-.venv/bin/python tests/testing/random_programs.py amqp://guest:guest@127.0.0.1:5672/ [FIRST [COUNT]]
+.venv/bin/python tests/testing/random_programs.py amqp://guest:guest@127.0.0.1:5672/ 3.10 [FIRST [COUNT]]
 
 A program is a list of steps as of a probe, made by its number. Its names begin with that number, so that
 many run at once. One that differs is done again, slowly: what only time has caused does not stay.
@@ -22,6 +22,7 @@ from probing import On, Raw, probe
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import connect
 from amqpcodec.testing import Broker
+from amqpcodec.testing.versions import Like
 
 Basic, Confirm, Exchange, Queue, Tx = amqp.Basic, amqp.Confirm, amqp.Exchange, amqp.Queue, amqp.Tx
 KINDS = ("direct", "fanout", "topic", "headers")
@@ -247,13 +248,13 @@ async def done(url: str, program: Program, pause: float) -> list[str]:
     return found
 
 
-async def compare(rabbitmq: str, number: int) -> tuple[list[str], list[str], Program]:
+async def compare(rabbitmq: str, like: Like, number: int) -> tuple[list[str], list[str], Program]:
     """Return what a RabbitMQ and the broker for tests answer, the second time where they have differed."""
     program = Program(number)
     theirs: list[str] = []
     ours: list[str] = []
     for pause in PAUSES:
-        async with Broker() as broker:
+        async with Broker(like=like) as broker:
             theirs, ours = await asyncio.gather(
                 done(rabbitmq, program, pause), done(broker.url, program, pause)
             )
@@ -263,13 +264,13 @@ async def compare(rabbitmq: str, number: int) -> tuple[list[str], list[str], Pro
     return theirs, ours, program
 
 
-async def main(rabbitmq: str, first: int = 0, count: int = 200) -> int:
+async def main(rabbitmq: str, like: Like, first: int = 0, count: int = 200) -> int:
     """Compare programs; return how many differ."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int) -> bool:
         async with room:
-            theirs, ours, program = await compare(rabbitmq, number)
+            theirs, ours, program = await compare(rabbitmq, like, number)
         if theirs == ours:
             return False
         print(
@@ -283,4 +284,4 @@ async def main(rabbitmq: str, first: int = 0, count: int = 200) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(bool(asyncio.run(main(sys.argv[1], *map(int, sys.argv[2:])))))
+    sys.exit(bool(asyncio.run(main(*sys.argv[1:3], *map(int, sys.argv[3:])))))

@@ -11,7 +11,6 @@ from probes import (
     Channel,
     Confirm,
     Queue,
-    Tx,
     bind,
     consume,
     declare,
@@ -19,9 +18,8 @@ from probes import (
     get,
     passive,
     queue,
-    three,
 )
-from probing import On, Raw, publish
+from probing import On, publish
 from quorum_probes import durable
 
 STREAM = {"x-queue-type": "stream"}
@@ -76,8 +74,12 @@ _DECLARING: dict[str, list[Any]] = {
     "delete tells how many": [stream(), *_THREE, delete(queue="q")],
     "delete tells consumers": [stream(), LIMITED, consume("c"), On(2, delete(queue="q")), WRITTEN],
     "a consumer without a limit": [stream(), consume("c")],
-    "a consumer without acks": [stream(), LIMITED, consume("c", no_ack=True), publish("", "q", b"1"), WRITTEN],
-    "a consumer without acks and a limit": [stream(), consume("c", no_ack=True), publish("", "q", b"1"), WRITTEN],
+    "a consumer without acks": [
+        stream(), LIMITED, consume("c", no_ack=True), publish("", "q", b"1"), WRITTEN,
+    ],
+    "a consumer without acks and a limit": [
+        stream(), consume("c", no_ack=True), publish("", "q", b"1"), WRITTEN,
+    ],
     "a limit of a channel": [stream(), Basic.Qos(prefetch_count=5, global_=True), consume("c")],
     "an exclusive consumer, then another": [
         stream(), LIMITED, consume("c", exclusive=True), On(2, LIMITED), On(2, consume("d")), passive(),
@@ -121,7 +123,8 @@ _READING: dict[str, list[Any]] = {
     ],
     "what is left is read again": [
         stream(), *_THREE, On(2, LIMITED),
-        On(2, consume("c", arguments={"x-stream-offset": "first"})), WRITTEN, On(2, Channel.Close(200)), LIMITED,
+        On(2, consume("c", arguments={"x-stream-offset": "first"})), WRITTEN, On(2, Channel.Close(200)),
+        LIMITED,
         consume("c", arguments={"x-stream-offset": "first"}), WRITTEN,
     ],
     "recover": [
@@ -137,7 +140,9 @@ _READING: dict[str, list[Any]] = {
         publish("amq.topic", "a.b", b"1"), WRITTEN, LIMITED,
         consume("c", arguments={"x-stream-offset": "first"}), WRITTEN,
     ],
-    "declared again with consumers": [stream(), LIMITED, consume("c"), passive(), Basic.Cancel("c"), passive()],
+    "declared again with consumers": [
+        stream(), LIMITED, consume("c"), passive(), Basic.Cancel("c"), passive(),
+    ],
 }  # fmt: skip
 
 STREAMS: dict[str, list[Any]] = {

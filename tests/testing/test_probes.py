@@ -1,36 +1,53 @@
-"""The broker answers as RabbitMQ has answered, and as one that can be started answers now."""
+"""The broker answers as RabbitMQ has answered, and as one that can be started answers now.
+
+AMQPCODEC_BROKER names the version of that one; ``make test-broker BROKER=4.3`` does.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from probing import QUIET_SECONDS, VERSIONS, clean, probe, stored
+from configured_probes import CONFIGURED, OPTIONS, configured
+from probing import QUIET_SECONDS, VERSIONS, probe, stored
 from random_frames import main as differing_frames
 from random_programs import main as differing_programs
 from record_answers import ALL
+from record_answers import answers as of_rabbitmq
 
 from amqpcodec.testing import Broker
 
 NODE = os.environ.get("AMQPCODEC_BROKER", "3.10")  # which is compared with
-AT_ONCE = 25
+AT_ONCE = 50
 PROGRAMS = 30
+SOON = 0.02  # seconds in which what a clock makes due has come
 
 
-async def answers(options: dict[str, Any]) -> dict[str, list[str]]:
+async def answers(options: dict[str, Any], probes: dict[str, list[Any]]) -> dict[str, list[str]]:
     """Return what a broker for tests answers, a new one to each probe."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def ask(steps: list[Any]) -> list[str]:
         async with room, Broker(**options) as broker:
-            found = await probe(broker.url, steps, QUIET_SECONDS)
+            found = await probe(broker.url, steps, QUIET_SECONDS, passing(broker))
             assert broker.errors == []
             return found
 
-    found = await asyncio.gather(*map(ask, ALL.values()))
-    return dict(zip(ALL, found, strict=True))
+    found = await asyncio.gather(*map(ask, probes.values()))
+    return dict(zip(probes, found, strict=True))
+
+
+def passing(broker: Broker) -> Callable[[float], Any]:
+    """Return what lets time pass by the clock of a broker."""
+
+    async def wait(seconds: float) -> None:
+        broker.clock.advance(seconds)
+        await asyncio.sleep(SOON)
+
+    return wait
 
 
 def differing(ours: dict[str, list[str]], theirs: dict[str, list[str]]) -> set[str]:
@@ -45,23 +62,28 @@ def differing(ours: dict[str, list[str]], theirs: dict[str, list[str]]) -> set[s
 
 @pytest.mark.parametrize("like", VERSIONS)
 async def test_the_broker_answers_as_rabbitmq_has(options: dict[str, Any], like: str) -> None:
-    assert differing(await answers({**options, "like": like}), stored(like)) == set()
+    assert differing(await answers({**options, "like": like}, ALL), stored(like)) == set()
+
+
+@pytest.mark.parametrize("like", VERSIONS)
+async def test_the_broker_answers_as_rabbitmq_with_settings_has(options: dict[str, Any], like: str) -> None:
+    found = await answers({**options, "like": like, **OPTIONS[like]}, CONFIGURED)
+    assert differing(found, stored(like, "configured")) == set()
 
 
 def test_rabbitmq_answers_as_it_has(rabbitmq: str) -> None:
-    async def ask() -> dict[str, list[str]]:
-        found = {}
-        for name, steps in ALL.items():
-            found[name] = await probe(rabbitmq, steps, QUIET_SECONDS)
-            await clean(rabbitmq)
-        return found
+    assert differing(stored(NODE), asyncio.run(of_rabbitmq(rabbitmq, ALL))) == set()
 
-    assert differing(stored(NODE), asyncio.run(ask())) == set()
+
+@pytest.mark.broker
+def test_rabbitmq_with_settings_answers_as_it_has(rabbitmq: str) -> None:
+    with configured(NODE) as url:
+        assert differing(stored(NODE, "configured"), asyncio.run(of_rabbitmq(url, CONFIGURED))) == set()
 
 
 def test_the_broker_does_with_random_programs_what_rabbitmq_does(rabbitmq: str) -> None:
-    assert asyncio.run(differing_programs(rabbitmq, 0, PROGRAMS)) == 0
+    assert asyncio.run(differing_programs(rabbitmq, NODE, 0, PROGRAMS)) == 0
 
 
 def test_the_broker_does_with_random_frames_what_rabbitmq_does(rabbitmq: str) -> None:
-    assert asyncio.run(differing_frames(rabbitmq, 0, 2 * PROGRAMS)) == 0
+    assert asyncio.run(differing_frames(rabbitmq, NODE, 0, 2 * PROGRAMS)) == 0

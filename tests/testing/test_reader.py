@@ -10,6 +10,7 @@ import pytest
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.testing.reader import FrameReader, HungUpError, RefusedError
+from amqpcodec.testing.versions import VERSIONS
 
 MOST, LARGEST = 250, 280  # octets of a body, and of a frame's payload
 MESSAGE = amqp.encode_message(1, amqp.Basic.Publish("", "q"), amqp.BasicProperties(type="t"), b"body")
@@ -29,7 +30,9 @@ OTHER = amqp.encode_message(2, amqp.Basic.Publish("", "q"), None, b"body")
 def running() -> Any:
     """Return the reader of a connection with every channel open."""
     connection = SimpleNamespace(state="open", channel_state=lambda number: "open")
-    reader: Any = FrameReader(SimpleNamespace(connection=connection, amqp=amqp), MOST)  # type: ignore[arg-type]
+    broker = SimpleNamespace(version=VERSIONS["3.10"])
+    session: Any = SimpleNamespace(connection=connection, amqp=amqp, broker=broker)
+    reader: Any = FrameReader(session, MOST)
     reader._greeting, reader._step, reader._largest = 0, 3, LARGEST
     return reader
 

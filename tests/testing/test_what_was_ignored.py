@@ -119,11 +119,3 @@ async def test_requeueing_one_by_one_keeps_the_order(broker: Broker) -> None:
 async def test_all_exchanges_of_the_broker_are_there(broker: Broker) -> None:
     own = ("direct", "fanout", "topic", "headers", "match", "rabbitmq.trace")
     assert set(broker.exchanges()) == {"", *(f"amq.{name}" for name in own)}
-
-
-@pytest.mark.parametrize("kind", ["quorum", "stream"])
-async def test_what_is_lacking_is_refused_on_the_channel(broker: Broker, kind: str) -> None:
-    async with talk(broker) as client:
-        said = await client.say(declare(queue="q", durable=True, arguments={"x-queue-type": kind}))
-        assert said == [(1, "channel.close", 540, f"NOT_IMPLEMENTED - queues of type '{kind}'", 50, 10)]
-        assert client.stream.connection.state == "open"

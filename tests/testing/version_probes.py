@@ -39,7 +39,8 @@ _LIMITS: dict[str, list[Any]] = {
         queue(), SHARED, Basic.Qos(prefetch_count=2), consume("c"), *three(), 0.1,
     ],
     "of consumers, then of a channel": [
-        queue(), Basic.Qos(prefetch_count=1), Basic.Qos(prefetch_count=2, global_=True), consume("c"), *three(),
+        queue(), Basic.Qos(prefetch_count=1), Basic.Qos(prefetch_count=2, global_=True), consume("c"),
+        *three(),
         0.1,
     ],
     "of a channel, and a quorum queue": [quorum(), SHARED, consume("c"), *three(), 0.1],

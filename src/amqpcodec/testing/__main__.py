@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 
 from .broker import Broker
+from .versions import VERSIONS
 
 
 async def main() -> None:
@@ -17,9 +18,13 @@ async def main() -> None:
         description="Serve a broker in memory, which answers as RabbitMQ. The login is guest, guest.",
     )
     parser.add_argument("--port", type=int, default=5672, help="of 127.0.0.1; 0 for any that is free")
-    port = parser.parse_args().port
+    parser.add_argument(
+        "--like", choices=VERSIONS, default="3.10", help="the version of RabbitMQ whose answers are given"
+    )
+    chosen = parser.parse_args()
+    port = chosen.port
     try:
-        async with Broker(port=port) as broker:
+        async with Broker(port=port, like=chosen.like) as broker:
             print(f"listening on 127.0.0.1:{broker.port}", flush=True)
             await asyncio.Event().wait()
     except (OSError, OverflowError) as error:  # of a port that is taken, not allowed, or no port

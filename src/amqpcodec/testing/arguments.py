@@ -204,7 +204,7 @@ def _age(value: Any) -> int:
     return found
 
 
-# Those that RabbitMQ knows, with their checks. It checks them in this order, but for the type, which comes first.
+# Those that RabbitMQ knows, with their checks, in the order in which it checks them; the type comes first.
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "x-expires": _lifetime,
     "x-message-ttl": _milliseconds,
@@ -442,7 +442,7 @@ def comparable(value: Any) -> Any:
 
 
 def typed(value: Any, bound: bool = False) -> Any:
-    """Return what RabbitMQ compares where a number and a fraction are never equal, nor the time of a message to any.
+    """Return what RabbitMQ compares where a number is no fraction, and the time in a message equals nothing.
 
     Args:
         value: of a table.

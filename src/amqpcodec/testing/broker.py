@@ -58,14 +58,14 @@ class Broker:
         tls: a context for TLS, or True for a certificate that is made at start, of which
             `certificate` has the authority. It needs the extra ``testing``.
         heartbeat, frame_max, channel_max: as the broker offers them.
-        max_message_size: octets of the largest body; a larger one is refused with 406 once it has come. None for
-            as many as the version has: 128 MiB, or 16 MiB from 4.0 on.
+        max_message_size: octets of the largest body; a larger one is refused with 406 once it has come. None
+            for those of the version: 128 MiB, or 16 MiB from 4.0 on.
         memory_limit: octets of messages beyond which publishers are blocked.
         like: the version of RabbitMQ whose answers are given: ``"3.10"``, ``"4.0"`` or ``"4.3"``.
         denied: deprecated features that are not permitted: ``"global_qos"``, ``"transient_nonexcl_queues"``.
         default_queue_type: of queues that stay, where their declaration says none.
-        consumer_timeout: seconds in which a delivery is to be settled; None for any time. It is looked at once a
-            minute, or as often as this where that is less.
+        consumer_timeout: seconds in which a delivery is to be settled; None for any time. The broker looks at
+            that once a minute, or as often as these seconds where they are less.
         kept: published messages that are kept to be looked at; older ones are counted alone.
         dialect: a name of `amqpcodec.DIALECTS` or a module; it has to have what RabbitMQ's has.
 

@@ -91,7 +91,7 @@ class Channel:
         prefetch: of all consumers together; 0 for no limit.
         held: what is to be acknowledged, by delivery tag.
         marks: times, and the last delivery tag at each; `late.look` leaves them.
-        late: consumers of deliveries that have gone back since they were not settled in time, by delivery tag.
+        late: consumers of deliveries that were not settled in time, and have gone back, by delivery tag.
         taken: what is to be confirmed, by sequence number.
         transaction: publishes and settlements that wait for tx.commit; None outside of transactions.
         reply_name: the name by which replies come to this channel; empty without a consumer for them.

@@ -83,11 +83,11 @@ class Exchange:
         name: str,
         kind: str,
         *,
-        is_strict: bool,
         durable: bool = False,
         auto_delete: bool = False,
         internal: bool = False,
         arguments: dict[str, Any] | None = None,
+        is_strict: bool = False,
     ) -> None:
         self.name = name
         self.type = kind

@@ -49,9 +49,8 @@ LOCKED = (
 
 TRANSIENT_SHARED, GLOBAL_QOS = "transient_nonexcl_queues", "global_qos"
 DENIED = (
-    "Feature `{0}` is deprecated.\nIts use is not permitted per the configuration (overriding the default, which "
-    'is permitted):\n    "deprecated_features.permit.{0} = false"\nIts use will not be permitted by default in a '
-    "future minor RabbitMQ version and the feature will be removed from a future major RabbitMQ version"
+    "Feature `{0}` is deprecated.\nIts use is not permitted per the configuration (overriding the default, "
+    'which is permitted):\n    "deprecated_features.permit.{0} = false"\nIts use will not be permitted by '
 )
 
 
@@ -121,8 +120,8 @@ class VirtualHost:
     def route(self, message: Message, exchange: Exchange) -> list[str]:
         """Return the names of queues that a message goes to, each once, by way of other exchanges as well.
 
-        Those of the default exchange may not be there. A direct reply goes out at once, and to no queue, unless the
-        version takes its address for the name of one.
+        Those of the default exchange may not be there. A direct reply goes out at once, and to no queue,
+        unless the version takes its address for the name of one.
         """
         keys = message.routing_keys
         if exchange.name == DEFAULT:
@@ -151,7 +150,7 @@ class VirtualHost:
         return list(found)
 
     def there(self, names: Iterable[str]) -> list[Queue | Address]:
-        """Return the queues of some names that are there, and addresses for replies where they are as queues."""
+        """Return the queues of some names that are there, and the addresses that are as queues."""
         if self.version.routes_replies:
             found: list[Queue | Address | None] = [
                 self.queues.get(name) or self.replies.address(name) for name in names

@@ -21,8 +21,8 @@ TEXT = (
 def look(channel: Channel, now: float) -> None:
     """Do what follows for the deliveries of a channel that were to be settled by now.
 
-    Times are known by the looks alone, so that a delivery costs nothing more: one is as old as the first look that
-    has seen it.
+    Times are known by the looks alone, so that a delivery costs nothing more: one is as old as the first look
+    that has seen it.
     """
     marks = channel.marks
     marks.append((now, channel.last_tag))

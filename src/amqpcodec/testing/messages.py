@@ -53,7 +53,8 @@ class Message:
         confirm: ``"ack"`` or ``"nack"`` as the publisher was told; empty if it was not.
         carried: how often it has come back to the queue that it has died in: failed, and in all.
         settled: for each queue that took it, what became of it there: ``"ready"``, ``"unacknowledged"``,
-            ``"acknowledged"``, ``"rejected"``, ``"expired"``, ``"maxlen"``, ``"delivery_limit"``, ``"purged"``, ``"deleted"``.
+            ``"acknowledged"``, ``"rejected"``, ``"expired"``, ``"maxlen"``, ``"delivery_limit"``,
+            ``"purged"``, ``"deleted"``.
         size: octets that it takes in memory, about.
 
     Raises:
@@ -61,8 +62,8 @@ class Message:
     """
 
     __slots__ = (
-        "bcc", "body", "carried", "channel", "confirm", "connection", "exchange", "lifetime", "mandatory", "returned",
-        "routing_key", "routing_keys", "seen", "settled", "size", "to_send", "virtual_host",
+        "bcc", "body", "carried", "channel", "confirm", "connection", "exchange", "lifetime", "mandatory",
+        "returned", "routing_key", "routing_keys", "seen", "settled", "size", "to_send", "virtual_host",
     )  # fmt: skip
 
     def __init__(

@@ -82,7 +82,7 @@ class QuorumQueue(Queue):
 
     @property
     def consumer_count(self) -> int:
-        """How many consumers it says it has: also who has left or fetched, and not settled, or not in time."""
+        """How many consumers it says it has: also who has left, fetched or been late, and not settled."""
         held = [entry.consumer for entry in self.unacknowledged]
         return len({*self.consumers, *self._suspended, *held} - {None}) + held.count(None)
 

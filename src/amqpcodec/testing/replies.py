@@ -15,7 +15,7 @@ REPLY_TO = "amq.rabbitmq.reply-to"
 
 
 class Address:
-    """An address for replies where it is taken for the name of a queue: it takes all, also when no one reads there."""
+    """An address for replies where it is as a queue: it takes all, also when no one reads there."""
 
     deleted = False
 

@@ -11,8 +11,8 @@ from .. import reply_errors as refused
 from . import messages as states
 from .arguments import NEVER, OFFSET, STREAM, age
 from .messages import Content, Entry, Message
-from .quorum import refuse_properties
 from .queues import Queue
+from .quorum import refuse_properties
 from .versions import CrashedError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Log:
         return self._entries[offset].message if offset < len(self._entries) else None
 
     def since(self, time: datetime) -> int:
-        """Return the offset of the first message that has come at a time or later; the next one where none has."""
+        """Return the offset of the first message that has come at a time or later, or else of the next."""
         return next((offset for offset, came in enumerate(self._times) if came >= time), len(self))
 
     def take(self) -> Entry:

@@ -1,4 +1,4 @@
-"""What versions of RabbitMQ do in different ways: `VERSIONS`, read where the behaviour is."""
+"""Versions of RabbitMQ, and how they differ: `VERSIONS`, read where the behaviour is."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Version:
         unknown: arguments of queues that are not looked at.
         compares_ages: whether ages are compared as times.
         streams_tell_mode: whether a message of a stream that says no delivery mode has one.
-        streams_take_nacks: whether basic.nack, basic.reject and basic.recover are taken of what a stream has delivered.
+        streams_take_nacks: whether basic.nack, basic.reject and basic.recover are taken for streams.
         names_streams: whether texts name a stream as such.
         checks_offsets: whether a text that is no offset is refused; else the connection fails.
         default_queue_type: of a queue that stays, where its declaration says none.
         queue_types: those that may be the default.
         denied: deprecated features that are not permitted.
         consumer_timeout: seconds in which a delivery is to be settled; None for any time.
-        cancels_late: whether a quorum queue cancels a consumer that does not, and no other queue minds; else the channel
-            is closed.
+        cancels_late: whether a quorum queue cancels a consumer that is late, and no other queue minds; else
+            the channel is closed.
         deniable: those that may be.
         exchange_types: those that there are.
         wrong_type: the error for another type.
@@ -54,7 +54,7 @@ class Version:
         routes_early: whether a message goes to the queues that there are when it comes, and not at tx.commit.
         misses_queues: whether tx.commit closes the connection for one of them that is gone.
         letters_are_no_replies: whether dead letters do not reach addresses for direct replies.
-        routes_replies: whether such addresses are as queues: they take messages also when their channel is gone.
+        routes_replies: whether such addresses are as queues: they take messages when their channel is gone.
         measures_bodies: whether a body that is longer than announced is named as such.
         max_message_size: octets of the largest body.
         least_frame_max: that a client may ask for.
