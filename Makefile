@@ -166,10 +166,16 @@ CLIENT_MESSAGES ?= 50000
 test-clients: build
 	AMQPCODEC_CLIENT_MESSAGES=$(CLIENT_MESSAGES) $(PYTHON) -m pytest tests/clients -m "broker or not broker" -rP
 
-# The client, the examples and recordings at a RabbitMQ. BROKER_MESSAGES messages, while the node is killed and connections are cut.
+# The client, the examples, recordings and the broker for tests at a RabbitMQ. BROKER_MESSAGES messages, while the node is killed and
+# connections are cut. BROKER names a version, 3.10, 4.0 or 4.3, which is installed under build/ on Debian as root; without it, that of the machine.
 BROKER_MESSAGES ?= 100000
-test-broker: build
-	AMQPCODEC_BROKER_MESSAGES=$(BROKER_MESSAGES) $(PYTHON) -m pytest tests/examples tests/record tests/aio/test_client_rabbitmq.py -m "broker or not broker"
+BROKER ?=
+test-broker: build $(BROKER:%=build/rabbitmq-%/bin/rabbitmq-server)
+	AMQPCODEC_BROKER=$(BROKER) AMQPCODEC_BROKER_MESSAGES=$(BROKER_MESSAGES) $(PYTHON) -m pytest \
+		tests/examples tests/record tests/aio/test_client_rabbitmq.py tests/testing/test_probes.py -m "broker or not broker"
+
+build/rabbitmq-%/bin/rabbitmq-server:
+	tools/rabbitmq.sh $* build/rabbitmq-$*
 
 # Style, types, and whether the generated files are those of the specifications.
 lint: types

@@ -44,7 +44,7 @@ def publish(url: str, text: str) -> None:
             match event:
                 case Opened():
                     channel = connection.open_channel()
-                    connection.send(channel, amqp.Queue.Declare(queue="hello"))
+                    connection.send(channel, amqp.Queue.Declare(queue="hello", durable=True))
                     connection.send(channel, amqp.Confirm.Select())
                     message = amqp.Basic.Publish(exchange="", routing_key="hello")
                     connection.send_message(channel, message, None, text.encode())

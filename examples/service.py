@@ -46,7 +46,7 @@ async def serve(url: str, queue: str, handlers: int, stop: asyncio.Event) -> int
     """Answer requests, several at once, until the event is set; return how many."""
 
     async def declare(client: Client) -> None:
-        await client.call(amqp.Queue.Declare(queue=queue))
+        await client.call(amqp.Queue.Declare(queue=queue, durable=True))
 
     async with (
         Client(url, on_connect=declare) as client,

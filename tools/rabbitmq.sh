@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs a RabbitMQ that is later than the machine's, in a small Debian of its own. Runs on Debian, as root.
+# Installs a version of RabbitMQ, in a small Debian of its own. Runs on Debian, as root.
 #
+#   tools/rabbitmq.sh 3.10 DIR  RabbitMQ 3.10 with Erlang 25, of Debian 12
 #   tools/rabbitmq.sh 4.0 DIR   RabbitMQ 4.0 with Erlang 27, of Debian 13
 #   tools/rabbitmq.sh 4.3 DIR   RabbitMQ 4.3 with Erlang 29, of the release after it
 #
@@ -13,6 +14,7 @@ usage() {
 }
 [ $# = 2 ] || usage
 case $1 in
+3.10) release=bookworm ;;
 4.0) release=trixie ;;
 4.3) release=forky ;;
 *) usage ;;

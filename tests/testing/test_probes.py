@@ -20,7 +20,7 @@ from record_answers import answers as of_rabbitmq
 
 from amqpcodec.testing import Broker
 
-NODE = os.environ.get("AMQPCODEC_BROKER", "3.10")  # which is compared with
+NODE = os.environ.get("AMQPCODEC_BROKER") or "3.10"  # which is compared with
 AT_ONCE = 50
 PROGRAMS = 30
 SOON = 0.02  # seconds in which what a clock makes due has come

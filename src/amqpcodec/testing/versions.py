@@ -184,6 +184,8 @@ def version_of(
         raise ValueError(f"RabbitMQ {like} denies no feature {', '.join(sorted(map(repr, unknown)))}")
     if default_queue_type not in version.queue_types:
         raise ValueError(f"queues of RabbitMQ {like} are of no type {default_queue_type!r} by default")
+    if consumer_timeout is not None and not consumer_timeout > 0:
+        raise ValueError(f"consumer_timeout must be more than 0 seconds, or None, not {consumer_timeout!r}")
     return replace(
         version,
         denied=frozenset(denied),
