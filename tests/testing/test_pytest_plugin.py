@@ -52,6 +52,18 @@ async def test_a_broker_of_this_loop(broker, amqp_broker):
     assert amqp_broker.published() == []
 """
 
+OPTIONS = """
+import pytest
+
+@pytest.fixture(scope="session", params=["3.10", "4.3"])
+def amqp_broker_options(request):
+    return {"like": request.param}
+
+def test_both_brokers_have_them(amqp_broker, amqp_broker_session, amqp_broker_options):
+    told = {"3.10": "3.13.0", "4.3": "4.3.6"}[amqp_broker_options["like"]]
+    assert amqp_broker.version.told == amqp_broker_session.version.told == told
+"""
+
 STRICT = COROUTINES.format(
     preface="import pytest_asyncio\npytestmark = pytest.mark.asyncio", fixture="@pytest_asyncio.fixture"
 )
@@ -87,6 +99,10 @@ def test_each_process_of_xdist_has_a_broker_of_its_own(tmp_path: Path) -> None:
     assert "8 passed" in output
     ports = [path.read_text(encoding="utf-8") for path in tmp_path.glob("*.port")]
     assert len(ports) == len(set(ports)) == 2
+
+
+def test_options_of_a_suite_are_those_of_its_brokers(tmp_path: Path) -> None:
+    assert "2 passed" in passed(tmp_path, [OPTIONS])
 
 
 @pytest.mark.parametrize(("mode", "test"), [("strict", STRICT), ("auto", PLAIN)])

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from probes import consume, passive, queue
-from probing import publish
+from probing import VERSIONS, publish
 from support.hello import OPEN
 from talking import talk
 
@@ -68,6 +68,14 @@ def test_a_port_that_the_program_cannot_have_is_told_in_a_line() -> None:
         text = f"python -m amqpcodec.testing: port {broker.port}: {os.strerror(errno.EADDRINUSE)}\n"
         assert said(broker.port) == (1, "", text)
     assert said(70_000) == (1, "", "python -m amqpcodec.testing: port 70000: bind(): port must be 0-65535.\n")
+
+
+def test_a_version_that_it_is_not_like_is_told_with_those_that_it_is() -> None:
+    command = [sys.executable, "-m", "amqpcodec.testing", "--like", "3.8"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=20, check=False)
+    assert done.returncode == 2
+    assert "3.8" in done.stderr
+    assert all(like in done.stderr for like in VERSIONS)
 
 
 def test_a_blocking_client_works(options: dict[str, Any]) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
+from configured_probes import CONFIGURED
 from probes import Basic, bind, consume, get, queue
 from probing import VERSIONS, publish
 from quorum_probes import durable, quorum
+from record_answers import ALL
 from stream_probes import LIMITED, stream
 from talking import talk
 from version_probes import RANDOM
@@ -16,10 +19,15 @@ from version_probes import RANDOM
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.testing import Broker
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "testing.md"
 LARGEST = 16 << 20  # octets of a body, from 4.0 on
 HALF_AN_HOUR = 30 * 60
 QUIET: dict[str, Any] = {"heartbeat": 0}  # a client that says nothing for so long would be gone
 UNSORTED = {"b": 1, "a": {"z": 1, "y": 2}, "B": 2, "\xe9": 3, "aa": [{"d": 1, "c": 2}]}
+
+
+def test_the_page_says_how_much_was_compared() -> None:
+    assert f"the answers to {len(ALL) + len(CONFIGURED)} probes" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("like", VERSIONS)
