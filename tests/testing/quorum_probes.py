@@ -106,6 +106,11 @@ _DECLARING: dict[str, list[Any]] = {
     "the type differs": [quorum(), durable(queue())],
     "the type of a queue is new": [durable(queue()), quorum()],
     "an argument differs": [quorum(delivery_limit=5), quorum(delivery_limit=6)],
+    "of all arguments that differ one is named": each(
+        quorum(message_ttl=1, expires=90_000, dead_letter_exchange="", overflow="drop-head", max_length=1),
+        quorum(message_ttl=2, expires=80_000, dead_letter_exchange="e", overflow="reject-publish", max_length=2),
+        quorum(message_ttl=2, expires=80_000, dead_letter_exchange="", overflow="reject-publish", max_length=1),
+    ),
     "an argument is missing": [quorum(delivery_limit=5), quorum()],
     "an argument is new": [quorum(), quorum(delivery_limit=5)],
     "delete if unused": [quorum(), delete(queue="q", if_unused=True)],
@@ -209,6 +214,7 @@ _ORDER: dict[str, list[Any]] = {
         quorum(), *three(), SETTLED, get(no_ack=False), get(no_ack=False), Basic.Ack(1), SETTLED, passive(),
     ],
     "get of an empty queue": [quorum(), get()],
+    "get of a queue of a single active consumer": [quorum(single_active_consumer=True), get()],
     "requeue one by one": [
         quorum(), *three(), SETTLED, get(no_ack=False), get(no_ack=False), Basic.Nack(2, False, True),
         SETTLED,

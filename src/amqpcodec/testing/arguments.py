@@ -230,18 +230,17 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     CONSUMER_TIMEOUT: _milliseconds,
 }
 # Those that queues of a type have; they are compared in this order.
-_OF_MESSAGES = (
-    "x-expires", "x-message-ttl", DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, "x-max-length", "x-max-length-bytes",
-)  # fmt: skip
 TAKEN: dict[str, tuple[str, ...]] = {
     CLASSIC: (
-        *_OF_MESSAGES, "x-max-priority", "x-overflow", "x-queue-mode", QUEUE_VERSION,
+        "x-expires", "x-message-ttl", DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, "x-max-length",
+        "x-max-length-bytes", "x-max-priority", "x-overflow", "x-queue-mode", QUEUE_VERSION,
         "x-single-active-consumer", QUEUE_TYPE,
     ),
     QUORUM: (
-        *_OF_MESSAGES, "x-dead-letter-strategy", "x-max-in-memory-length", "x-max-in-memory-bytes",
-        "x-overflow", "x-single-active-consumer", QUEUE_TYPE, "x-quorum-initial-group-size",
-        "x-queue-leader-locator", "x-delivery-limit", CONSUMER_TIMEOUT,
+        DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, "x-dead-letter-strategy", "x-expires", "x-max-length",
+        "x-max-length-bytes", "x-max-in-memory-length", "x-max-in-memory-bytes", "x-overflow",
+        "x-single-active-consumer", QUEUE_TYPE, "x-quorum-initial-group-size", "x-delivery-limit",
+        "x-message-ttl", "x-queue-leader-locator", CONSUMER_TIMEOUT,
     ),
     STREAM: (
         "x-max-length-bytes", QUEUE_TYPE, MAX_AGE, "x-stream-max-segment-size-bytes",

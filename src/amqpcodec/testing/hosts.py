@@ -101,6 +101,7 @@ class VirtualHost:
     def __init__(self, name: str, clock: Clock, store: Store, replies: Replies, version: Version) -> None:
         self.name = name
         self.version = version
+        self._routes_replies = version.routes_replies
         self.clock = clock
         self.store = store
         self.replies = replies
@@ -125,8 +126,9 @@ class VirtualHost:
         """
         keys = message.routing_keys
         if exchange.name == DEFAULT:
-            is_letter = message.seen is not None
-            if not self.version.routes_replies and not (is_letter and self.version.letters_are_no_replies):
+            if not self._routes_replies and (
+                message.seen is None or not self.version.letters_are_no_replies
+            ):  # all but dead letters, which those are that are seen as such
                 self.replies.send(message)
             return list(keys)
         found: dict[str, None] = {}
@@ -151,7 +153,7 @@ class VirtualHost:
 
     def there(self, names: Iterable[str]) -> list[Queue | Address]:
         """Return the queues of some names that are there, and the addresses that are as queues."""
-        if self.version.routes_replies:
+        if self._routes_replies:
             found: list[Queue | Address | None] = [
                 self.queues.get(name) or self.replies.address(name) for name in names
             ]

@@ -88,7 +88,9 @@ class Queue:
             if settings.overflow == "reject-publish-dlx":
                 self.host.dead_letters.add(self, message, states.MAXLEN)
             return False
-        place = self._place(message)
+        place = next(self._positions)
+        if settings.max_priority:
+            place -= min(message.properties.priority or 0, settings.max_priority) * POSITIONS
         expires_at = min(message.lifetime, settings.message_ttl)
         if expires_at != NEVER:
             expires_at += self.host.clock.time()
@@ -106,13 +108,6 @@ class Queue:
         if self._is_timed and (has_dropped or len(ready) == 1):
             self._expire()
         return True
-
-    def _place(self, message: Message) -> int:
-        """Return where a message stands that comes."""
-        place = next(self._positions)
-        if self.settings.max_priority:
-            place -= min(message.properties.priority or 0, self.settings.max_priority) * POSITIONS
-        return place
 
     def _count_on(self, entry: Entry) -> None:
         """Go on with what other queues have counted."""

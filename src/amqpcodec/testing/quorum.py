@@ -40,9 +40,6 @@ class QuorumQueue(Queue):
     def _make_ready(self) -> Lines:
         return Lines(self.host.version.priorities)
 
-    def _place(self, message: Message) -> int:
-        return next(self._positions)
-
     def _count_on(self, entry: Entry) -> None:
         super()._count_on(entry)
         entry.redelivered = entry.message.carried[0] > 0
@@ -65,6 +62,19 @@ class QuorumQueue(Queue):
         """End a message that was delivered, and has arrived."""
         super().acknowledge(entry)
         self._expire()
+
+    def get(self) -> Entry | None:
+        """Take the first message away, for someone who asks, unless a single consumer is to have all.
+
+        Raises:
+            AmqpResourceLocked: it is.
+        """
+        if self.settings.single_active_consumer:
+            raise refused.AmqpResourceLocked(
+                f"cannot obtain access to locked {self.host.where(self)}. basic.get operations are not supported "
+                f"by {self.host.version.told_kind} queues with single active consumer"
+            )
+        return super().get()
 
     def content(self, entry: Entry, fetched: bool = False) -> Message | Content:
         """Return what is sent of a message: its headers tell how often it has come back."""

@@ -21,6 +21,7 @@ class Version:
         tells_none: whether basic.get has an ``x-delivery-count`` of 0.
         limited_alone_first: whether what comes back stands before the others only where there is a limit.
         below_none_is_no_limit: whether a delivery limit below 0 is none; else nothing may come back.
+        told_kind: the type of a quorum queue in one of its texts.
         priorities: of messages in quorum queues.
         counts_go_on: the types of queues from which a dead letter takes its counts to the next queue.
         counts_continue: whether that queue counts on from there.
@@ -67,6 +68,7 @@ class Version:
     tells_none: bool = True
     limited_alone_first: bool = True
     below_none_is_no_limit: bool = False
+    told_kind: str = "quorum"
     priorities: Literal["none", "two", "strict"] = "none"
     counts_go_on: tuple[str, ...] = ()
     counts_continue: bool = False
@@ -141,6 +143,7 @@ _V4_3 = replace(
     released_counts=False,
     tells_acquired=True,
     limited_alone_first=False,
+    told_kind='<<"quorum">>',
     priorities="strict",
     counts_go_on=("classic", "quorum"),
     counts_continue=True,
