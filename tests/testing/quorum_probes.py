@@ -107,9 +107,9 @@ _DECLARING: dict[str, list[Any]] = {
     "the type of a queue is new": [durable(queue()), quorum()],
     "an argument differs": [quorum(delivery_limit=5), quorum(delivery_limit=6)],
     "of all arguments that differ one is named": each(
-        quorum(message_ttl=1, expires=90_000, dead_letter_exchange="", overflow="drop-head", max_length=1),
-        quorum(message_ttl=2, expires=80_000, dead_letter_exchange="e", overflow="reject-publish", max_length=2),
-        quorum(message_ttl=2, expires=80_000, dead_letter_exchange="", overflow="reject-publish", max_length=1),
+        quorum(message_ttl=1, expires=90_000, dead_letter_exchange="", overflow="drop-head"),
+        quorum(message_ttl=2, expires=80_000, dead_letter_exchange="e", overflow="reject-publish"),
+        quorum(message_ttl=2, expires=80_000, dead_letter_exchange="", overflow="reject-publish"),
     ),
     "an argument is missing": [quorum(delivery_limit=5), quorum()],
     "an argument is new": [quorum(), quorum(delivery_limit=5)],
@@ -293,6 +293,14 @@ _ORDER: dict[str, list[Any]] = {
     "turns of priorities": [
         quorum(), publish("", "q", b"1"), SETTLED, get(),
         *[publish("", "q", b"low")] * 3, *[publish("", "q", b"high", priority=7)] * 3, 0.2, *[get()] * 6,
+    ],
+    "what a channel has lost comes first": [
+        quorum(delivery_limit=-1), *three(), SETTLED, On(2, get(no_ack=False)), On(2, Channel.Close(200)),
+        SETTLED, get(no_ack=False), get(no_ack=False),
+    ],
+    "what a channel has lost comes first, without a limit": [
+        quorum(), *three(), SETTLED, On(2, get(no_ack=False)), On(2, Channel.Close(200)), SETTLED,
+        get(no_ack=False), get(no_ack=False),
     ],
     "requeue with a limit": [
         quorum(delivery_limit=5), *three(), SETTLED, get(no_ack=False), get(no_ack=False),

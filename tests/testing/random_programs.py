@@ -31,8 +31,17 @@ KEYS = ("", "a", "a.b", "a.b.c", "*.b", "#", "a.#", "a.*")
 STEPS = 25
 AT_ONCE = 10
 SHORT_MS, LONG_MS = 5000, 60_000  # the program is over before, or waits for it
-PAUSES = (0.02, 0.15)  # seconds after each step: at first, and again where a program differs
+PAUSES = (0.04, 0.2)  # seconds after each step: at first, and again where a program differs
 QUIET_SECONDS = 0.3
+OF_QUORUM_QUEUES: dict[str, tuple[Any, ...]] = {
+    "overflow": ("drop-head", "reject-publish"),
+    "delivery_limit": (0, 1, 2),
+}
+OF_CLASSIC_QUEUES: dict[str, tuple[Any, ...]] = {
+    "max_length_bytes": (0, 3, 10), "overflow": ("drop-head", "reject-publish", "reject-publish-dlx"),
+    "max_priority": (2, 5), "expires": (LONG_MS,), "queue_type": ("classic",), "queue_mode": ("default",),
+    "queue_version": (1, 2),
+}  # fmt: skip
 FIRST_NAMES = ("q0", "q1", "q2")
 EXCHANGES = ("e0", "e1", "e2")
 
@@ -106,21 +115,21 @@ class Program:
         return [On(2, step) if self._maybe(0.1) and not callable(step) else step for step in maker()]
 
     def _declare(self) -> list[Any]:
-        arguments: dict[str, Any] = {}
+        is_quorum = self._maybe(0.3)
+        arguments: dict[str, Any] = {"queue_type": "quorum"} if is_quorum else {}
         choices = {
-            "message_ttl": (0, SHORT_MS, LONG_MS), "max_length": (0, 1, 2), "max_length_bytes": (0, 3, 10),
-            "overflow": ("drop-head", "reject-publish", "reject-publish-dlx"), "max_priority": (2, 5),
+            "message_ttl": (0, SHORT_MS, LONG_MS), "max_length": (0, 1, 2),
             "dead_letter_routing_key": (self._name(FIRST_NAMES), "a.b"), "single_active_consumer": (True,),
-            "expires": (LONG_MS,), "queue_type": ("classic",), "queue_mode": ("default",),
-            "queue_version": (1, 2),
         }  # fmt: skip
+        choices |= OF_QUORUM_QUEUES if is_quorum else OF_CLASSIC_QUEUES
         for name, values in choices.items():
             if self._maybe(0.2):
                 arguments[name] = self._random.choice(values)
         if "dead_letter_routing_key" in arguments or self._maybe(0.4):
             arguments["dead_letter_exchange"] = self._random.choice(["", self._name(EXCHANGES)])
         method = queue(self._name(FIRST_NAMES), **arguments)
-        method.auto_delete = self._maybe(0.1)
+        method.durable = is_quorum
+        method.auto_delete = not is_quorum and self._maybe(0.1)
         method.passive = self._maybe(0.1)
         return [method]
 

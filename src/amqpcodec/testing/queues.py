@@ -218,21 +218,26 @@ class Queue:
 
     def give_back(self, entry: Entry) -> None:
         """Put a message back as its channel has ended; `dispatch` is the caller's."""
-        self._put_back(entry, True)
+        self._put_back(entry, True, is_lost=True)
 
-    def _put_back(self, entry: Entry, is_failure: bool) -> None:
+    def _put_back(self, entry: Entry, is_failure: bool, is_lost: bool = False) -> None:
         if entry in self.unacknowledged:
             del self.unacknowledged[entry]
             entry.redelivered = True
             entry.count(is_failure)
             entry.message.settled[self.name] = states.READY
-            self._line_up_again(entry)
+            self._line_up_again(entry, is_lost)
             if self._drops:
                 self._drop_head()
             self._expire()
 
-    def _line_up_again(self, entry: Entry) -> None:
-        """Place a message that has come back: where it was."""
+    def _line_up_again(self, entry: Entry, is_lost: bool) -> None:
+        """Place a message that has come back: where it was.
+
+        Args:
+            entry: the message.
+            is_lost: whether its channel has ended.
+        """
         self.ready.add(entry)
 
     def _die(self, entry: Entry, reason: str) -> None:

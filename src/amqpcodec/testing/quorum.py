@@ -47,12 +47,12 @@ class QuorumQueue(Queue):
     def _has_no_room(self, message: Message) -> bool:
         return self._is_full(0, 0)  # it takes one too many
 
-    def _line_up_again(self, entry: Entry) -> None:
+    def _line_up_again(self, entry: Entry, is_lost: bool) -> None:
         """Place a message in front, unless it has come back too often."""
         if self._limit is not None and entry.failures > self._limit:
             self._die(entry, states.DELIVERY_LIMIT)
             return
-        entry.place = next(self._returned if self._goes_first else self._positions)
+        entry.place = next(self._returned if self._goes_first or is_lost else self._positions)
         self.ready.add(entry)
 
     def _moved_on(self) -> None:
@@ -71,8 +71,8 @@ class QuorumQueue(Queue):
         """
         if self.settings.single_active_consumer:
             raise refused.AmqpResourceLocked(
-                f"cannot obtain access to locked {self.host.where(self)}. basic.get operations are not supported "
-                f"by {self.host.version.told_kind} queues with single active consumer"
+                f"cannot obtain access to locked {self.host.where(self)}. basic.get operations are not "
+                f"supported by {self.host.version.told_kind} queues with single active consumer"
             )
         return super().get()
 

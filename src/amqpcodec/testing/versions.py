@@ -19,7 +19,7 @@ class Version:
         released_counts: whether basic.nack and basic.recover count for that limit, as all else does.
         tells_acquired: whether ``x-acquired-count`` says how often a message has come back.
         tells_none: whether basic.get has an ``x-delivery-count`` of 0.
-        limited_alone_first: whether what comes back stands before the others only where there is a limit.
+        limited_alone_first: whether what a client sends back stands first only where there is a limit.
         below_none_is_no_limit: whether a delivery limit below 0 is none; else nothing may come back.
         told_kind: the type of a quorum queue in one of its texts.
         priorities: of messages in quorum queues.
