@@ -10,7 +10,7 @@ import pytest
 from configured_probes import CONFIGURED
 from probes import Basic, bind, consume, get, queue
 from probing import VERSIONS, publish
-from quorum_probes import durable, quorum
+from quorum_probes import LETTERS, durable, quorum
 from record_answers import ALL
 from stream_probes import LIMITED, stream
 from talking import talk
@@ -84,6 +84,19 @@ async def test_headers_are_sorted_by_name_but_for_tables_in_them(
         assert [*headers] == (sorted(UNSORTED) if is_sorted else [*UNSORTED])
         assert [*headers["a"]] == ["z", "y"]
         assert [*headers["aa"][0]] == ["d", "c"]
+
+
+@pytest.mark.parametrize("like", VERSIONS)
+async def test_headers_are_sorted_where_the_broker_adds_some(options: dict[str, Any], like: str) -> None:
+    async with Broker(**options, like=like) as broker, talk(broker) as client:
+        await client.say(
+            quorum(**LETTERS), durable(queue("dead")), publish("", "q", headers={"z": 1, "a": 2})
+        )
+        again = [get(no_ack=False), Basic.Reject(1, True), get(no_ack=False), Basic.Reject(2, False)]
+        *_, second, dead = [each[-2]["headers"] for each in await client.say(*again, get("dead"))]
+    counts = ["x-acquired-count", "x-delivery-count"] if like == "4.3" else ["x-delivery-count"]
+    assert [*second] == ["a", *counts, "z"]
+    assert [*dead] == sorted(dead)
 
 
 @pytest.mark.parametrize("like", ["3.10", "4.0"])

@@ -13,7 +13,7 @@ from .._protocol.codes import INTERNAL_ERROR
 from . import late
 from . import messages as states
 from .arguments import MAY_BE_INFINITE, is_finite
-from .messages import Content, Entry, Message
+from .messages import Content, Entry, Message, by_name
 from .queues import Queue
 from .replies import REPLY_TO, Address
 
@@ -176,7 +176,7 @@ class Channel:
             raise refused.AmqpPreconditionFailed(text)
         headers = properties.headers
         if version.sorts and headers and len(headers) > 1:
-            properties, raw = replace(properties, headers=dict(sorted(headers.items()))), None
+            properties, raw = replace(properties, headers=by_name(headers)), None
         message = Message(
             exchange.name, method.routing_key, properties, body, host.name, method.mandatory, session.number,
             self.number, raw,

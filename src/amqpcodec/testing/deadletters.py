@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import FieldValue, replace
 from . import messages as states
 from .arguments import comparable
-from .messages import UNCOUNTED, Message, keys_in
+from .messages import UNCOUNTED, Message, by_name, keys_in
 
 if TYPE_CHECKING:
     from .hosts import VirtualHost
@@ -151,8 +151,7 @@ def _with_death(headers: dict[str, Any], death: dict[str, Any], version: Version
     deaths = [death if same is None else _once_more(same), *others]
     first = {} if "x-death" in headers else {f"x-first-death-{name}": death[name] for name in FIRST}
     last = {f"x-last-death-{name}": death[name] for name in FIRST} if version.tells_last_death else {}
-    told = {**headers, **first, **last, "x-death": deaths}
-    return dict(sorted(told.items())) if version.sorts else told
+    return by_name({**headers, **first, **last, "x-death": deaths})
 
 
 def _counted(properties: Any) -> Any:

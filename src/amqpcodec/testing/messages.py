@@ -148,6 +148,11 @@ def keys_in(headers: dict[str, Any], name: str) -> list[str]:
     return [key for key in keys if isinstance(key, str)]
 
 
+def by_name(headers: dict[str, Any]) -> dict[str, Any]:
+    """Return headers sorted by name, as they are wherever RabbitMQ has written some of them."""
+    return dict(sorted(headers.items()))
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """A message in one queue.
@@ -185,4 +190,4 @@ class Content(NamedTuple):
     body: bytes
 
 
-__all__ = ["UNCOUNTED", "Content", "Entry", "Message", "keys_in"]
+__all__ = ["UNCOUNTED", "Content", "Entry", "Message", "by_name", "keys_in"]

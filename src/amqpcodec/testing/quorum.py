@@ -11,7 +11,7 @@ from .. import reply_errors as refused
 from . import messages as states
 from .arguments import QUORUM
 from .lines import Lines
-from .messages import Content, Entry, Message
+from .messages import Content, Entry, Message, by_name
 from .queues import Queue
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class QuorumQueue(Queue):
         if not told:
             return message
         sent = message.decoded()
-        return Content(replace(sent, headers={**(sent.headers or {}), **told}), message.body)
+        return Content(replace(sent, headers=by_name({**(sent.headers or {}), **told})), message.body)
 
     @property
     def consumer_count(self) -> int:

@@ -10,7 +10,7 @@ from .. import FieldValue, replace
 from .. import reply_errors as refused
 from . import messages as states
 from .arguments import NEVER, OFFSET, STREAM, age
-from .messages import Content, Entry, Message
+from .messages import Content, Entry, Message, by_name
 from .queues import Queue
 from .quorum import refuse_properties
 from .versions import CrashedError
@@ -95,7 +95,9 @@ class StreamQueue(Queue):
     def content(self, entry: Entry, fetched: bool = False) -> Message | Content:
         """Return what is sent of a message: its headers tell its offset."""
         sent = entry.message.decoded()
-        told: dict[str, Any] = {"headers": {**(sent.headers or {}), OFFSET: FieldValue("l", entry.place)}}
+        told: dict[str, Any] = {
+            "headers": by_name({**(sent.headers or {}), OFFSET: FieldValue("l", entry.place)})
+        }
         if self.host.version.streams_tell_mode and sent.delivery_mode is None:
             told["delivery_mode"] = TRANSIENT
         return Content(replace(sent, **told), entry.message.body)
