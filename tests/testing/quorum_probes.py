@@ -272,7 +272,7 @@ _ORDER: dict[str, list[Any]] = {
     "confirms": [quorum(), Confirm.Select(), publish("", "q"), 0.2, publish("", "none"), 0.2],
     "length drops the head": [quorum(max_length=2), *three(), 0.2, get(), get(), get()],
     "octets drop the head": [
-        quorum(max_length_bytes=2500), *[publish("", "q", body * 1000) for body in (b"1", b"2", b"3")], 0.2,
+        quorum(max_length_bytes=2500), *[publish("", "q", body * 1000) for body in (b"1", b"2", b"3")], 0.5,
         passive(),
     ],
     "length refuses one too late": [

@@ -70,6 +70,7 @@ class Broker:
         dialect: a name of `amqpcodec.DIALECTS` or a module; it has to have what RabbitMQ's has.
 
     Attributes:
+        version: the record of what the version of RabbitMQ does.
         clock: tests may move it.
         faults: what is to go wrong.
         errors: exceptions of the broker itself, which are bugs in it.

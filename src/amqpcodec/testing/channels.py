@@ -72,7 +72,7 @@ class Subscription:
         method = session.amqp.Basic.Deliver(
             self.tag, tag, entry.redelivered, message.exchange, message.routing_key
         )
-        session.send(channel.number, method, self.queue.content(entry))
+        session.send(channel.number, method, self.queue.content(entry) if self.queue.tells else message)
 
     def cancelled(self) -> None:
         """Take note that the queue is gone: the client is told, if it can be."""

@@ -30,6 +30,7 @@ class Queue:
 
     Attributes:
         kind: its type.
+        tells: whether it sends more of a message than came.
         heeds_channels: whether a limit for all consumers of a channel is one for its own.
         owner: the only connection that may use it; None for any.
         size: how many objects it counts for.
@@ -38,6 +39,7 @@ class Queue:
     """
 
     kind = CLASSIC
+    tells = False
     heeds_channels = True
 
     def __init__(

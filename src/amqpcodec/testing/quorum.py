@@ -25,6 +25,7 @@ class QuorumQueue(Queue):
     """A queue that several nodes would have, of which this broker is one."""
 
     kind = QUORUM
+    tells = True
     heeds_channels = False
 
     def _begin(self, declared: Any) -> None:

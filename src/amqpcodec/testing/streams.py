@@ -61,6 +61,7 @@ class StreamQueue(Queue):
     """A queue whose messages stay, and are read by each consumer."""
 
     kind = STREAM
+    tells = True
     heeds_channels = False
     ready: Log  # type: ignore[assignment]
 
