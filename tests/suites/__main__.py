@@ -171,9 +171,12 @@ def played(suite: Suite, source: Path, accelerated: bool, environment: dict[str,
 def surroundings(source: Path, begin: Begin) -> Iterator[dict[str, str]]:
     """Environment variables by which suites find a broker that has just been started."""
     with ExitStack() as stack:
-        certificates = source / "tests" / "certs"
-        if not certificates.exists():
-            certificates = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        certificates = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        if (brought := source / "tests" / "certs").exists():
+            shutil.copytree(
+                brought, certificates, dirs_exist_ok=True
+            )  # a later RabbitMQ sees no other folder
+        else:
             _certify(certificates)
         ports = stack.enter_context(begin(certificates))
         yield {
