@@ -119,7 +119,7 @@ def python(root: Path, *command: str, seconds: int = 36_000) -> tuple[int, str]:
     environment = {**os.environ, "PYTHONPATH": paths, "AMQPCODEC_TEST_IMPLS": "py"}
     run = ["timeout", "--kill-after=1", str(seconds), sys.executable, "-m", *command]
     done = subprocess.run(run, cwd=root, env=environment, capture_output=True, encoding="utf-8", check=False)
-    failed = (line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR")))
+    failed = (line for line in done.stdout.splitlines() if line.startswith(("FAILED tests/", "ERROR tests/")))
     return done.returncode, next(failed, f"pytest ended with {done.returncode}")
 
 

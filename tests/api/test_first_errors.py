@@ -51,7 +51,8 @@ def test_a_module_given_for_a_dialect_is_told_from_its_name() -> None:
 
 @pytest.mark.parametrize("file", [None, b"trace.pcap", 5.0])
 def test_what_is_no_file_is_called_so(file: object) -> None:
-    with pytest.raises(TypeError, match="file: must be a path or a binary file object, not "):
+    said = f"file: must be a path or a binary file object, not {type(file).__name__}"
+    with pytest.raises(TypeError, match=said):
         next(capture.read_frames(file))  # type: ignore[arg-type]
 
 

@@ -183,6 +183,8 @@ def test_a_capture_without_amqp_on_the_port_says_so_and_what_to_try(run: Run, tm
     assert run.err.endswith(f": no AMQP found on ports 5, 7; {hint}\n")
     assert len(run(path, "--port", "any")) == 155
     assert run.err == ""
+    assert run(path, "--port", "any", "--count") == ["155"]
+    assert run.err == ""
 
 
 def test_a_capture_without_any_amqp_does_not_suggest_to_try_any_port_again(run: Run, tmp_path: Path) -> None:

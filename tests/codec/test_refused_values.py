@@ -14,6 +14,7 @@ from support.implementation import Implementation
 from support.outcomes import encoding
 
 from amqpcodec import DIALECTS, EncodeError, FieldValue, Limits
+from amqpcodec._kernel import writer_py
 from amqpcodec.profiles import PROFILES
 
 Place = Callable[[ModuleType, Any], bytes]
@@ -373,3 +374,16 @@ def test_opaque_frames_are_refused_where_the_dialect_has_none(impl: Implementati
         else:
             with pytest.raises(EncodeError, match=f"no opaque frame of type {frame_type}"):
                 module.encode_frame(frame)
+
+
+class Text(str):
+    """Is written by the slow path, since it is of a class of its own."""
+
+
+def test_a_long_string_has_no_more_octets_than_its_size_can_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 5 in place of 4 GiB, which only the pure build can have."""
+    amqp, value = Implementation("py").dialect("rabbitmq-0-9-1"), {"k": Text("123456")}
+    LOCATIONS["table"](amqp, value)
+    monkeypatch.setattr(writer_py, "_MAX_SIZE", 5)
+    with pytest.raises(EncodeError, match="longstr must have at most 5 octets, not 6"):
+        LOCATIONS["table"](amqp, value)

@@ -28,7 +28,7 @@ from support.tiers import few
 
 from amqpcodec.compat import PEERS
 from amqpcodec.compat._relied import AMQP_READING, REASON, class_names, compare, table
-from amqpcodec.compat._sources import LARGEST, Sources
+from amqpcodec.compat._sources import LARGEST, Sources, _imported
 
 TESTS = Path(__file__).parents[1]
 
@@ -388,3 +388,18 @@ def test_comparing_a_library_takes_a_bounded_time(peer: str, capsys: pytest.Capt
     with capsys.disabled():
         print(f" {peer}: compared in {min(times):.0f} ms ", end="")
     assert min(times) < 500
+
+
+@pytest.mark.parametrize(
+    ("line", "bound"),
+    [
+        ("import a", {"a": "a"}),
+        ("import a . b , c", {"a": "a", "c": "c"}),
+        ("import a . b as c", {"c": "a.b"}),
+        ("from a . b import ( c , d as e , )", {"c": "a.b.c", "e": "a.b.d"}),
+        ("from . import a", {"a": ".a"}),
+        ("from . . a import b", {"b": "..a.b"}),
+    ],
+)
+def test_an_import_binds_the_names_that_python_binds(line: str, bound: dict[str, str]) -> None:
+    assert _imported(line.split()) == bound
