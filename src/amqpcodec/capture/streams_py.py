@@ -167,9 +167,9 @@ class StreamTracker:
         max_connections: connections remembered; the one longest silent is closed first.
 
     A SYN with a new initial sequence number opens a new connection on a known pair of endpoints, and so
-    do two segments in a row that cannot belong to the old one. Connections in different tunnels are different
-    ones. Labels may differ by direction, though: a connection of which one direction alone has come goes on in
-    another tunnel, or outside of any, with a segment whose numbers answer it.
+    do two segments in a row that cannot belong to the old one. Connections in different tunnels are
+    different ones. Labels may differ by direction, though: a connection of which one direction alone has come
+    goes on in another tunnel, or outside of any, with a segment whose numbers answer it.
     """
 
     def __init__(
@@ -188,8 +188,8 @@ class StreamTracker:
         self._max_waiting = max_waiting_bytes
         self._max_connections = max_connections
         self._flows: dict[_Key, Flow] = {}
-        # Of connections in tunnels: those of which one direction has come, by their ends without the tunnel, and
-        # the tunnels of senders and receivers whose other direction is in another one.
+        # Of connections in tunnels: those of which one direction has come, by their ends without the tunnel,
+        # and the tunnels of senders and receivers whose other direction is in another one.
         self._unanswered: dict[_Key, list[Flow]] = {}
         self._other_tunnels: dict[_Key, str] = {}
         # One entry a connection, the one longest silent first; its count of segments may be out of date.
@@ -513,9 +513,7 @@ def _endpoint(state: Fields, in_tunnel: bool = False) -> Endpoint:
     return Endpoint(address, state.number(0, 0xFFFF), state.text() if in_tunnel else "")
 
 
-def _aside(
-    flow: Flow, direction: int, offset: int, length: int, message: str, segment: Segment
-) -> Aside:
+def _aside(flow: Flow, direction: int, offset: int, length: int, message: str, segment: Segment) -> Aside:
     """Octets of a segment that are no part of the stream."""
     return Aside(flow.connection, direction, offset, length, message, segment.packet, segment.time_ns)
 
