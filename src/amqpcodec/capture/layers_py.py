@@ -1,8 +1,8 @@
 """From the first octet of a packet to its TCP header, through link layers, tags, labels and tunnels.
 
-One text for both builds: layers_c is this file, compiled. Each layer is a method: it moves `at` behind its own
-header, and returns the layer that follows or how the walk ends. A walk visits each octet a bounded number of
-times.
+One text for both builds: layers_c is this file, compiled. Each layer is a method: it moves `at` behind its
+own header, and returns the layer that follows or how the walk ends. A walk visits each octet a bounded number
+of times.
 
 Numbers and layouts: RFC 791, 8200, 4302 (IP), 2784, 2890, 2637 (GRE), 3032, 4448 (MPLS), 7348 (VXLAN), 8926
 (Geneve), 8300 (NSH), draft-foschiano-erspan, 3GPP TS 29.281 (GTP-U).
@@ -304,7 +304,7 @@ class Walk(Links):
         return self._enter(OF_VXLAN, data[at + 4] << 16 | data[at + 5] << 8 | data[at + 6], layer)
 
     def _of_service(self, number: int) -> int:
-        """What follows, as VXLAN-GPE and NSH number it."""
+        """The layer that follows, as VXLAN-GPE and NSH number it."""
         if number == 1:
             return IPV4
         if number == 2:

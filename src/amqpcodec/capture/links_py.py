@@ -100,7 +100,7 @@ class Links:
         return EXPORTED if linktype == 252 else self._unread(UNKNOWN_LINK, linktype)
 
     def _by_number(self, offset: int) -> int:
-        """What follows an Ethernet protocol number at an offset."""
+        """The layer behind an Ethernet protocol number at an offset."""
         if self.size < self.at + offset + 2:
             return FOREIGN
         self.at += offset + 2
@@ -128,7 +128,7 @@ class Links:
         return BY_VERSION if family in (2, 10, 23, 24, 28, 30) else FOREIGN
 
     def _wrapped(self, linktype: int) -> int:
-        """Radiotap, PPI and PKTAP: a header of the recorder with its length, and perhaps with what follows."""
+        """Radiotap, PPI and PKTAP: a header of the recorder with its length, and perhaps its content."""
         data, place = self.data, 0 if linktype == 258 or linktype == 149 else 2
         if self.size < 12:
             return FOREIGN

@@ -498,7 +498,7 @@ def _key(segment: Segment) -> _Key:
 
 
 def _in_tunnel(segment: Segment, tunnel: str) -> Segment:
-    """The same segment in another tunnel."""
+    """Return a segment as one in another tunnel."""
     source, destination = segment.source, segment.destination
     return segment._replace(
         source=source._replace(tunnel=tunnel), destination=destination._replace(tunnel=tunnel)
