@@ -43,6 +43,7 @@ TARGETS = (
     "tables",
     "encoder",
     "capture",
+    "packets",
     "columns",
     "values",
     "batches",

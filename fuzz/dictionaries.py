@@ -10,13 +10,19 @@ from amqpcodec.profiles import PROFILES
 
 # What these targets take is a program of choices, in which no octets mean anything by themselves.
 WITHOUT = ("encoder", "batches", "broker")
-OF_CAPTURES = ("capture", "session")
+OF_CAPTURES = ("capture", "packets", "session")
 # Ethernet's types of IPv4, IPv6 and VLAN; IPv4 with TCP; the port of AMQP; blocks of pcapng.
 PACKETS = {
     "ethernet-ipv4": b"\x08\x00\x45\x00",
     "ethernet-ipv6": b"\x86\xdd\x60\x00",
     "ethernet-vlan": b"\x81\x00",
     "ipv4-tcp": b"\x40\x06",
+    "ipv4-udp": b"\x40\x11",
+    "ipv4-gre": b"\x40\x2f",
+    "ethernet-mpls": b"\x88\x47",
+    "ethernet-in-gre": b"\x65\x58",
+    "vxlan": b"\x12\xb5",
+    "geneve": b"\x17\xc1",
     "port": b"\x16\x28",
     "pcapng-section": b"\x0a\x0d\x0d\x0a",
     "pcapng-byte-order": b"\x4d\x3c\x2b\x1a",

@@ -12,6 +12,7 @@ import atheris
 # Where much of a target is Python; the others are guided by the coverage of the extension alone.
 PYTHON = {
     "capture": ["amqpcodec.capture"],
+    "packets": ["amqpcodec.capture"],
     "session": ["amqpcodec.capture", "amqpcodec.arrow.session", "amqpcodec._state", "amqpcodec._columns"],
 }
 

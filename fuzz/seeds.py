@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import dictionaries
-from support import make_chaos, vectors
+from support import make_capture, make_chaos, tunnels, vectors
 
 from amqpcodec import DIALECTS, dialect
 from amqpcodec.profiles import PROFILES
@@ -78,6 +78,22 @@ def _capture() -> Iterator[bytes]:
     )
     yield bytes.fromhex(pcapng)
     yield from (make_chaos.capture(seed, 12) for seed in range(40))
+
+
+def _packets() -> Iterator[bytes]:
+    sent = make_capture.conversations(3, count=1, bursts=4).packets[:12]
+    plain = [packet.octets for packet in sent]
+    yield b"\0" + _each(plain)
+    yield b"\4" + _each([piece for each in plain for piece in tunnels.fragments(each[14:], 16)])
+    rng = random.Random(5)
+    for layer in tunnels.LAYERS.values():
+        yield b"\0" + _each([packet.octets for packet in tunnels.packets(sent[:3], [layer])])
+    for _ in range(30):
+        yield b"\0" + _each([packet.octets for packet in tunnels.packets(sent[:2], tunnels.nesting(rng))])
+
+
+def _each(packets: list[bytes]) -> bytes:
+    return b"".join(len(each).to_bytes(2, "big") + each for each in packets)
 
 
 def _columns() -> Iterator[bytes]:
@@ -152,6 +168,7 @@ MAKERS: dict[str, Callable[[], Iterator[bytes]]] = {
     "tables": _tables,
     "encoder": _encoder,
     "capture": _capture,
+    "packets": _packets,
     "columns": _columns,
     "values": _values,
     "batches": _batches,

@@ -18,7 +18,7 @@ import columnar
 import talks
 from promises import BUILDS, NAMES, chunked, demand
 from structured import Builder
-from support import captures
+from support import captures, make_capture
 from support.outcomes import describe, describe_error, encoding
 
 from amqpcodec import DIALECTS, DecodeError, EncodeError, Limits
@@ -44,6 +44,7 @@ from amqpcodec.profiles import PROFILES
 
 MAX_FRAMES = 64
 LIMITS = {0: Limits(), 8: Limits(table_depth=8, table_entries=64, array_items=16)}
+LINK_TYPES = (1, 1, 1, 1, 101, 9, 113, 276, 0, 104, 105, 127, 192, 204, 239, 252, 258)
 HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 
 
@@ -253,6 +254,23 @@ def capture(data: bytes) -> None:
             pass
 
 
+def packets(data: bytes) -> None:
+    """The layers of packets up to TCP, tunnels and fragments: both builds find the same segments.
+
+    The first octet chooses the link type. Packets follow, each behind two octets of length.
+    """
+    if not data:
+        return
+    linktype, at, made = LINK_TYPES[data[0] % len(LINK_TYPES)], 1, []
+    while at + 2 <= len(data) and len(made) < 4096:
+        size = int.from_bytes(data[at : at + 2], "big") % 2048
+        made.append(make_capture.Recorded(make_capture.START_NS, data[at + 2 : at + 2 + size]))
+        at += 2 + size
+    octets = make_capture.pcap(made, linktype=linktype)
+    compiled, pure = (captures.events(build, octets, port=None) for build in BUILDS)
+    demand(compiled == pure, "the builds differ", linktype, compiled, pure)
+
+
 def columns(data: bytes) -> None:
     """The tables of a stream whose frames are followed from the first on; what is written of its messages."""
     if len(data) < 3:
@@ -309,6 +327,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "tables": tables,
     "encoder": encoder,
     "capture": capture,
+    "packets": packets,
     "columns": columns,
     "values": columnar.values,
     "batches": columnar.batches,

@@ -106,8 +106,9 @@ class Fields:
         self._at = 0
 
     def is_next(self, kind: type) -> bool:
-        """Return whether another value of a kind follows, which states of earlier versions lack."""
-        return self._at < len(self._values) and type(self._values[self._at]) is kind
+        """Return whether a value of a kind follows that is not empty; states of earlier versions lack it."""
+        value = self._values[self._at] if self._at < len(self._values) else None
+        return type(value) is kind and bool(value)
 
     def _take(self, missing: Any) -> Any:
         self._at += 1

@@ -148,7 +148,11 @@ def test_health_checks_of_a_proxy_are_no_fault() -> None:
 
 
 def test_what_begins_like_a_proxy_and_is_none_is_lost() -> None:
-    for octets in (b"PROXY TCP4 1.2.3.4 nonsense\r\n", b"PROXY " + bytes(200), SIGNATURE + b"\x31" + bytes(40)):
+    for octets in (
+        b"PROXY TCP4 1.2.3.4 nonsense\r\n",
+        b"PROXY " + bytes(200),
+        SIGNATURE + b"\x31" + bytes(40),
+    ):
         [fault] = faults(items(talk_of((make.CLIENT, octets))))
         assert fault[3] == len(octets)
 
@@ -165,7 +169,12 @@ def test_the_real_ends_are_columns_of_connections(build: Implementation) -> None
 
     said = (make.CLIENT, PROXIES["1"][0] + make.amqp.protocol_header())
     octets = make.pcap(talk_of(said, (make.SERVER, REPLY)))
-    [row] = arrow.read_capture(io.BytesIO(octets), "connections", _impl=build.name).reader().read_all().to_pylist()
+    [row] = (
+        arrow.read_capture(io.BytesIO(octets), "connections", _impl=build.name)
+        .reader()
+        .read_all()
+        .to_pylist()
+    )
     assert (row["proxied_client"], row["proxied_server"]) == ("203.0.113.7:51234", "10.0.0.5:5672")
     assert row["client"] == "10.0.0.1:40000"
     # And where reading was suspended amid of what the proxy says, and behind it.

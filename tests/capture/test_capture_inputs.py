@@ -115,7 +115,9 @@ def test_captures_of_a_patched_libpcap_of_old(plain: list[tuple[Any, ...]], orde
     [(b"BZh91AY", "bzip2 -dc"), (b"\xfd7zXZ\0\0", "xz -dc"), (b"\x04\x22\x4d\x18d", "lz4 -dc"),
      (b"PK\3\4\x14", "unzip -p"), (b"7z\xbc\xaf\x27\x1c", "7z x -so")],
 )  # fmt: skip
-def test_what_is_packed_otherwise_is_named_with_the_program_that_unpacks_it(begin: bytes, program: str) -> None:
+def test_what_is_packed_otherwise_is_named_with_the_program_that_unpacks_it(
+    begin: bytes, program: str
+) -> None:
     with pytest.raises(CaptureError, match=f"{program} FILE"):
         frames_of(begin + bytes(100))
 

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 from support import make_capture as make
+from support import tunnels
 
 from amqpcodec.capture import CapturedFrame, read_frames
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = {1: "method", 2: "content-header", 3: "content-body", 8: "heartbeat"}
+# It takes the control word before an address of zeros for a part of it, and Ethernet in IP for other protocols.
+TSHARK_READS_OTHERWISE = {"ethernet_in_ip", "ethernet_in_ip6", "pseudowire_controlled"}
 
 pytestmark = [
     pytest.mark.slow("runs tshark"),
@@ -69,3 +72,31 @@ def test_tshark_sees_the_same_frames_in_a_disturbed_capture(tmp_path: Path) -> N
     frames = _by_us(path)
     assert frames == _by_tshark(path)
     assert sum(frames.values()) == sum(frame[3][:4] != b"AMQP" for frame in truth.frames)
+
+
+@pytest.mark.parametrize("name", sorted(set(tunnels.LAYERS) - TSHARK_READS_OTHERWISE))
+def test_tshark_sees_the_same_frames_in_tunnels(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "made.pcap"
+    truth = make.conversations(6, count=2, bursts=8)
+    path.write_bytes(make.pcap(tunnels.packets(truth.packets, [tunnels.LAYERS[name]])))
+    frames = _by_us(path)
+    assert frames == _by_tshark(path)
+    assert sum(frames.values()) == sum(frame[3][:4] != b"AMQP" for frame in truth.frames)
+
+
+def test_payloads_that_tshark_exports_have_the_frames_of_their_capture(tmp_path: Path) -> None:
+    path, exported = tmp_path / "made.pcap", tmp_path / "exported.pcapng"
+    path.write_bytes(make.pcap(make.conversations(6, count=2, bursts=8).packets))
+    command = [
+        "tshark",
+        "-r",
+        str(path),
+        "-d",
+        "tcp.port==5672,amqp",
+        "-U",
+        "OSI layer 4",
+        "-w",
+        str(exported),
+    ]
+    subprocess.run(command, capture_output=True, check=True, timeout=60)
+    assert _by_us(exported) == _by_us(path)

@@ -14,7 +14,7 @@ from support.captures import events
 from support.implementation import Implementation
 from support.tiers import few
 
-from amqpcodec.capture import Data, Endpoint, Fault, Gap, Packet, layers_py, read_segments
+from amqpcodec.capture import Data, Endpoint, Fault, Gap, Packet, constants, layers_py, read_segments
 from amqpcodec.capture.network import SegmentReader
 
 TRUTH = make.conversations(5, count=2, bursts=6)
@@ -154,7 +154,9 @@ def test_tunnels_are_opened_up_to_a_depth(build: Implementation) -> None:
 # -- fragments
 
 
-def fragmented(packets: list[make.Recorded], size: int, rng: random.Random | None = None) -> list[make.Recorded]:
+def fragmented(
+    packets: list[make.Recorded], size: int, rng: random.Random | None = None
+) -> list[make.Recorded]:
     """Packets of Ethernet with the datagrams in fragments; in any order if `rng` is there."""
     found = []
     for number, each in enumerate(packets):
@@ -251,4 +253,4 @@ def test_any_octets_are_walked_through(linktype: int) -> None:
         octets = rng.randbytes(rng.randrange(80))
         list(read_segments([Packet(1, 5, linktype, octets, len(octets))]))
         walk = layers_py.Walk()
-        assert 0 <= walk.run(linktype, octets, len(octets), len(octets)) <= layers_py.UNREAD
+        assert 0 <= walk.run(linktype, octets, len(octets), len(octets)) <= constants.UNREAD

@@ -31,7 +31,10 @@ _OTHERS = (
     (rb"[\x14-\x17]\x03[\x00-\x04]", TLS),
     (rb"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH|TRACE) |HTTP/|PRI \* |CONNECT [^\n]", "it looks like HTTP"),
     (rb"\x10(?:[\x80-\xff]{1,3})?[\x00-\x7f]\x00(?:\x04MQTT|\x06MQIsdp)", _MQTT),
-    (rb"\x20(?:\x02[\x00\x01][\x00-\x05]|[\x03-\x7f][\x00\x01][\x00\x80-\xa2])", _MQTT),  # the broker's answer
+    (
+        rb"\x20(?:\x02[\x00\x01][\x00-\x05]|[\x03-\x7f][\x00\x01][\x00\x80-\xa2])",
+        _MQTT,
+    ),  # the broker's answer
     (rb"(?:CONNECT|STOMP|CONNECTED|ERROR)\r?\n", "it looks like STOMP"),
     # The first command and its answer, behind their length.
     (rb"\x00[\x00-\x10]..[\x00\x80]\x11\x00\x01", "it looks like RabbitMQ's stream protocol, of port 5552"),

@@ -1,7 +1,7 @@
 """Link type 252, what Wireshark exports: payloads, with tags for ends and position in place of headers.
 
-Octets that were decrypted have no sequence numbers, and are counted here. Each payload begins with a frame. One
-whose last frame is not whole may come again at the beginning of the next payload, then with the rest.
+Octets that were decrypted have no sequence numbers, and are counted here. Each payload begins with a frame.
+If its last frame is not whole, that may come again at the beginning of the next payload, then with the rest.
 """
 
 from __future__ import annotations

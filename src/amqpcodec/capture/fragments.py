@@ -1,4 +1,7 @@
-"""Fragments of IP datagrams (RFC 791, 8200) joined, in bounded memory and time. The octets that came first count."""
+"""Fragments of IP datagrams (RFC 791, 8200) joined, in bounded memory and time.
+
+Where two copies of an octet differ, the first one counts.
+"""
 
 from __future__ import annotations
 

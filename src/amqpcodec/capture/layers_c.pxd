@@ -1,68 +1,30 @@
 cimport cython
 
-cdef int FOREIGN, TCP, FRAGMENT, EXPORTED, UNREAD
-cdef int IPV4, IPV6, BY_VERSION, ETHERNET, TAGGED, LLC, MPLS, PPP, PPPOE, UDP
-cdef int GRE, ERSPAN, EXTENSION, AUTHENTICATION, VXLAN, GENEVE, NSH, GTP, WLAN
-cdef int UNKNOWN_LINK, UNKNOWN_ETHERTYPE, UNKNOWN_PROTOCOL, UNKNOWN_PPP, UNKNOWN_TUNNEL, ENCRYPTED
-cdef int IPV4_CUT, IPV4_DAMAGED, IPV6_CUT, IPV6_DAMAGED, EXTENSION_CUT, EXTENSION_DAMAGED
-cdef int HEADER_CUT, TOO_DEEP
-cdef int ESP, ESP_IN_UDP, IPCOMP, WIREGUARD, MACSEC, MPPE, WPA
-cdef int OF_VXLAN, OF_GENEVE, OF_GRE, OF_ERSPAN, OF_MPLS, OF_PPPOE, OF_GTP, OF_SERVICE
-cdef int MOST_NUMBERS, MOST_HEADERS, _ENTROPY
+from .constants cimport (
+    AUTHENTICATION, BY_VERSION, ENCRYPTED, ERSPAN, ESP, ESP_IN_UDP, ETHERNET, EXTENSION, EXTENSION_CUT,
+    EXTENSION_DAMAGED, FOREIGN, FRAGMENT, GENEVE, GRE, GTP, HEADER_CUT, IPCOMP, IPV4, IPV4_CUT,
+    IPV4_DAMAGED, IPV6, IPV6_CUT, IPV6_DAMAGED, LLC, MOST_HEADERS, MPLS, NSH, OF_ERSPAN, OF_GENEVE, OF_GRE,
+    OF_GTP, OF_MPLS, OF_VXLAN, PPP, PPPOE, TAGGED, TCP, TOO_DEEP, UDP, UNKNOWN_PROTOCOL, UNKNOWN_TUNNEL,
+    UNREAD, VXLAN, WIREGUARD, WLAN,
+)
+from .links_c cimport Links
+
+cdef int _ENTROPY
 
 
 @cython.final
 @cython.no_gc
-cdef class Walk:
-    cdef const unsigned char *data
-    cdef Py_ssize_t size
-    cdef Py_ssize_t at
-    cdef long long end
-    cdef Py_ssize_t ip
-    cdef Py_ssize_t addresses
-    cdef int address_size
-    cdef Py_ssize_t fragment
-    cdef unsigned long long numbers[12]
-    cdef int depth
-    cdef int headers
-    cdef int reason
-    cdef int detail
-    cdef bint _sequenced
-
+cdef class Walk(Links):
     cdef int run(self, int linktype, const unsigned char *data, Py_ssize_t size, long long end) noexcept nogil
     cdef int resume(self, const unsigned char *data, Py_ssize_t size, long long end) noexcept nogil
     cdef int _walk(self, int layer) noexcept nogil
     cdef int _other(self, int layer) noexcept nogil
-    cdef int _ethertype(self, int protocol) noexcept nogil
     cdef int _protocol(self, int protocol) noexcept nogil
-    cdef int _link(self, int linktype) noexcept nogil
-    cdef int _by_number(self, int offset) noexcept nogil
-    @cython.locals(at=Py_ssize_t, protocol=cython.int)
-    cdef int _cooked(self, int linktype) noexcept nogil
-    @cython.locals(data=cython.p_const_uchar, at=Py_ssize_t, family=cython.int)
-    cdef int _loopback(self) noexcept nogil
-    @cython.locals(data=cython.p_const_uchar, place=cython.int, length=cython.int, inside=cython.int)
-    cdef int _wrapped(self, int linktype) noexcept nogil
-    @cython.locals(data=cython.p_const_uchar, at=Py_ssize_t, length=cython.int, kind=cython.int)
-    cdef int _nflog(self) noexcept nogil
-    @cython.locals(data=cython.p_const_uchar, at=Py_ssize_t, flags=cython.int, of_quality=cython.int)
-    cdef int _wlan(self) noexcept nogil
-    @cython.locals(data=cython.p_const_uchar, at=Py_ssize_t)
-    cdef int _ethernet(self) noexcept nogil
-    @cython.locals(protocol=cython.int, layer=cython.int)
-    cdef int _tagged(self) noexcept nogil
-    @cython.locals(data=cython.p_const_uchar, at=Py_ssize_t, protocol=cython.int, bridged=cython.bint)
-    cdef int _llc(self) noexcept nogil
-    cdef int _service(self) noexcept nogil
-    @cython.locals(at=Py_ssize_t)
-    cdef int _pppoe(self) noexcept nogil
-    @cython.locals(data=cython.p_const_uchar, at=Py_ssize_t, protocol=cython.int)
-    cdef int _ppp(self) noexcept nogil
     @cython.locals(version=cython.int)
     cdef int _by_version(self) noexcept nogil
     @cython.locals(
         data=cython.p_const_uchar, at=Py_ssize_t, first=cython.int, header=cython.int, total=cython.int,
-        layer=cython.int,
+        layer=cython.int, protocol=cython.int,
     )
     cdef int _ipv4(self) noexcept nogil
     @cython.locals(data=cython.p_const_uchar, at=Py_ssize_t, length=cython.int, layer=cython.int)
@@ -99,12 +61,3 @@ cdef class Walk:
     cdef int _mpls(self) noexcept nogil
     @cython.locals(total=cython.int)
     cdef bint _is_ip(self, Py_ssize_t at) noexcept nogil
-    @cython.locals(protocol=cython.int)
-    cdef bint _is_ethernet(self, Py_ssize_t at) noexcept nogil
-    cdef int _enter(self, unsigned long long kind, unsigned int number, int layer) noexcept nogil
-    cdef int _unread(self, int reason, int detail) noexcept nogil
-    cdef unsigned int _u16(self, Py_ssize_t at) noexcept nogil
-    cdef unsigned int _u32(self, Py_ssize_t at) noexcept nogil
-
-
-cdef bint _is_without_ip(int protocol) noexcept nogil

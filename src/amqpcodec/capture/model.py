@@ -4,7 +4,7 @@ Every layer adds to the one below:
 
     container  file octets          -> Packet | Fault
     network    Packet               -> Segment
-    streams    Segment              -> Data | Gap | Aside | Close, per direction of a Connection; LocatedSegment
+    streams    Segment              -> Data | Gap | Aside | Close of a Connection; LocatedSegment
     frames     these                -> CapturedFrame | Fault
 """
 

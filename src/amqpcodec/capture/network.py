@@ -1,4 +1,7 @@
-"""From a packet to its TCP segment: the layers before TCP, and TCP. Counts are kept between packets, and fragments."""
+"""From a packet to its TCP segment: the layers before TCP, and TCP.
+
+Between packets, counts of those that cannot be read are kept, fragments, and positions of exported payloads.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from .._state import Fields
-from . import layers_py as layers
+from . import constants as layers
 from .exported import Exported, ExportError
 from .fragments import Datagram, Fragment, Fragments
 from .layers_py import Walk
@@ -73,8 +76,8 @@ def tcp_segment(packet: Packet) -> Segment | None:
     """The TCP segment in a packet, in whatever tunnels; None for a packet of another protocol.
 
     Raises:
-        PacketError: TCP may be in it, but is fragmented, encrypted, cut off before its header ends, or damaged;
-            or a layer is not known here.
+        PacketError: TCP may be in it, but is fragmented, encrypted, cut off before its header ends, or
+            damaged; or a layer is not known here.
     """
     segment = _common_segment(packet)
     if segment is not None:
@@ -98,7 +101,12 @@ def _common_segment(packet: Packet) -> Segment | None:
     if linktype != _ETHERNET or len(data) < _LEAST:
         return None
     protocol, version, total, fragment, carried, *ends, seq, ack, offset, flags = _COMMON.unpack_from(data)
-    if protocol != _ETHERTYPE_IPV4 or version != _IPV4_OF_20_OCTETS or carried != _TCP or fragment & _FRAGMENT:
+    if (
+        protocol != _ETHERTYPE_IPV4
+        or version != _IPV4_OF_20_OCTETS
+        or carried != _TCP
+        or fragment & _FRAGMENT
+    ):
         return None
     end, payload = _IPV4_AT + total, _TCP_AT + (offset >> 4) * 4
     if not _LEAST <= payload <= end <= original_length:

@@ -22,7 +22,9 @@ HEADER_SIZE, RECORD_SIZE, _PATCHED_SIZE = 24, 16, 24
 _VERSIONS = (b"\0\2\0\4", b"\2\0\4\0")  # of all pcap files, in either byte order
 _SECTION, _SECTION_ORDERS = b"\x0a\x0d\x0d\x0a", (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a")
 ANOTHER = "another capture begins here, as where cat has put files together; mergecap joins captures"
-LARGEST_RECORD = 64 * 1024 * 1024  # far above any link layer's packet, far below what a damaged length can say
+LARGEST_RECORD = (
+    64 * 1024 * 1024
+)  # far above any link layer's packet, far below what a damaged length can say
 _LINKTYPE_MASK = 0xFFFF  # the bits above say, among others, whether packets end in a check sequence
 NS = 1_000_000_000
 

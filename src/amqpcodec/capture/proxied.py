@@ -10,7 +10,9 @@ from typing import NamedTuple
 from .model import Endpoint, Proxied
 
 _FIRST, _LONGEST_FIRST = b"PROXY ", 107
-_LINE = re.compile(rb"PROXY (?:TCP[46] ([0-9a-fA-F:.]+) ([0-9a-fA-F:.]+) (\d{1,5}) (\d{1,5})|UNKNOWN[^\r]*)\r\n")
+_LINE = re.compile(
+    rb"PROXY (?:TCP[46] ([0-9a-fA-F:.]+) ([0-9a-fA-F:.]+) (\d{1,5}) (\d{1,5})|UNKNOWN[^\r]*)\r\n"
+)
 _SECOND = b"\r\n\r\n\0\r\nQUIT\n"
 _HEAD = struct.Struct("!12sBBH")
 _VERSION, _PROXY = 0x20, 1

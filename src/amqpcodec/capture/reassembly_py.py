@@ -173,8 +173,8 @@ class Reassembler:
         return self._next + ahead if ahead + length >= -self._out_of_order_bytes else None
 
     def take_before(self, seq: int, recorded: int) -> tuple[int, int]:
-        """Return position and number of the octets of a segment that lie before the first one of a stream joined
-        midway, each of them once: they came too late to be in it."""
+        """Return position and number of the octets of a segment that lie before the first one of a stream
+        joined midway, each of them once: they came too late to be in it."""
         if self._base < 0 or self._isn >= 0 or self._leading:
             return 0, 0
         position = self._position(seq)

@@ -13,7 +13,7 @@ from libc.stdlib cimport free, realloc
 
 from .._kernel.octets cimport u16, u32
 from .flowtable_c cimport Entry, FlowTable
-from . cimport layers_c
+from .constants cimport FOREIGN, TCP
 from .headers cimport Headers
 from .layers_c cimport Walk
 from .read_headers cimport common_headers, tcp_header
@@ -351,8 +351,8 @@ cdef class Scanner:
         if self._has_headers:
             return True
         outcome = self._walk.run(record.linktype, record.data, record.captured, record.original)
-        if outcome != layers_c.TCP:
-            return outcome != layers_c.FOREIGN
+        if outcome != TCP:
+            return outcome != FOREIGN
         headers.addresses = record.data + self._walk.addresses
         headers.address_size = self._walk.address_size
         headers.numbers, headers.depth = self._walk.numbers, self._walk.depth

@@ -183,9 +183,9 @@ class StreamTracker:
         elsewhere: what is on others.
 
     A SYN with a new initial sequence number opens a new connection on a known pair of endpoints, and so
-    do two segments in a row that cannot belong to the old one. Connections in different tunnels are different
-    ones. Labels may differ by direction, though: a connection of which one direction alone has come goes on in
-    another tunnel, or outside of any, with a segment whose numbers answer it.
+    do two segments in a row that cannot belong to the old one. Connections in different tunnels are
+    different ones. Labels may differ by direction, though: a connection of which one direction alone has come
+    goes on in another tunnel, or outside of any, with a segment whose numbers answer it.
     """
 
     def __init__(
@@ -205,8 +205,8 @@ class StreamTracker:
         self._max_waiting = max_waiting_bytes
         self._max_connections = max_connections
         self._flows: dict[_Key, Flow] = {}
-        # Of connections in tunnels: those of which one direction has come, by their ends without the tunnel, and
-        # the tunnels of senders and receivers whose other direction is in another one.
+        # Of connections in tunnels: those of which one direction has come, by their ends without the tunnel,
+        # and the tunnels of senders and receivers whose other direction is in another one.
         self._unanswered: dict[_Key, list[Flow]] = {}
         self._other_tunnels: dict[_Key, str] = {}
         # One entry a connection, the one longest silent first; its count of segments may be out of date.
@@ -555,7 +555,7 @@ def _key(segment: Segment) -> _Key:
 
 
 def _in_tunnel(segment: Segment, tunnel: str) -> Segment:
-    """The same segment in another tunnel."""
+    """Return a segment as one in another tunnel."""
     source, destination = segment.source, segment.destination
     return segment._replace(
         source=source._replace(tunnel=tunnel), destination=destination._replace(tunnel=tunnel)
@@ -570,9 +570,7 @@ def _endpoint(state: Fields, in_tunnel: bool = False) -> Endpoint:
     return Endpoint(address, state.number(0, 0xFFFF), state.text() if in_tunnel else "")
 
 
-def _aside(
-    flow: Flow, direction: int, offset: int, length: int, message: str, segment: Segment
-) -> Aside:
+def _aside(flow: Flow, direction: int, offset: int, length: int, message: str, segment: Segment) -> Aside:
     """Octets of a segment that are no part of the stream."""
     return Aside(flow.connection, direction, offset, length, message, segment.packet, segment.time_ns)
 

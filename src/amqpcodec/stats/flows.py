@@ -180,7 +180,7 @@ class Flows:
         """The file has ended, and with it what was still open."""
         self._end_all(by_recording=True)
 
-    def _open(self, event: Data | Gap | Close) -> _Flow:
+    def _open(self, event: Event) -> _Flow:
         flow = self._flows[event.connection.number] = _Flow(event.connection)
         if isinstance(event, Data) and event.direction == CLIENT_TO_SERVER:
             flow.begun = event.octets[:4] == b"AMQP"
