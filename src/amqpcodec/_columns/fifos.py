@@ -1,6 +1,6 @@
 """Queues whose order is known: all that goes in and comes out was recorded, as far as that shows.
 
-A queue is followed from its declaration on, if the broker then says how many messages are in it, and nobody
+A queue is followed from its declaration on, if the broker then says how many messages are in it, and no one
 consumes them. What is published to it is known by the default exchange, or by bindings that were recorded. It
 is followed no more once anything is in doubt: a gap, a return, a refusal, a time to live, a transaction, a
 publisher or consumer that began before the recording, a message that should not have come.
@@ -116,7 +116,7 @@ class Queue:
 
 
 class _Link:
-    """What a connection has to do with queues."""
+    """The queues that a connection has to do with, and its requests about them."""
 
     __slots__ = ("binds", "declares", "publishes", "takes", "vhost")
 

@@ -38,6 +38,7 @@ from .requests import request
 from .rows import ENVELOPE
 from .sinks import Flows, Sink, flow_of
 from .steps import ANSWER, DELIVER, GET_OK, REQUEST, step_of
+from .waits import Waits
 
 _BREAKS = ("gap", "lost")
 INCOMPLETE = "INCOMPLETE"  # the code of a row that has no error, but is not whole
@@ -151,14 +152,13 @@ class MessageSink(Sink):
         self._restore_waits(joined, flows)
 
     def _restore_waits(self, state: Fields, flows: Flows) -> None:
-        waits = self.follower.waits
         connections = {number: flow.connection for number, flow in flows.items()}
         kept = list(state.items())
         state.end()
-        if waits is not None:
-            if len(kept) != 1:
-                raise ValueError("the state was made for columns that do not say how long messages waited")
-            waits.restore(kept[0], connections)
+        if self.follower.waits is not None and not kept:
+            raise ValueError("the state was made for columns that do not say how long messages waited")
+        for fields in kept:  # it is checked even if no column asks for it any more
+            (self.follower.waits or Waits()).restore(fields, connections)
 
     def _end(self, connection: Connection, direction: int) -> None:
         """Nothing more will come of the contents that are open in a direction."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amqpcodec._state import Fields, damaged
@@ -22,6 +23,7 @@ _KINDS = (
     (0x8000, _SHORTSTR), (0x4000, _SHORTSTR), (0x2000, _TABLE), (0x1000, _OCTET), (0x0800, _OCTET),
     (0x0400, _SHORTSTR), (0x0200, _SHORTSTR), (0x0100, _SHORTSTR), (0x0080, _SHORTSTR),
 )  # fmt: skip
+_READ = 0xFF80  # the bits of these
 EXPIRATION = 0x0100
 HALF = 16  # octets of what stands for a body, and of what stands for properties and body
 _CORRELATION_ID, _MESSAGE_ID = 0x0400, 0x0080
@@ -184,7 +186,13 @@ def names_in(route: bytes) -> tuple[str, str]:
 
 def flags_of(header: bytes) -> int:
     """Return the flags of the properties in the frame of a content header."""
-    return int.from_bytes(header[_FLAGS_AT:_PROPERTIES_AT], "big")
+    return header[_FLAGS_AT] << 8 | header[_FLAGS_AT + 1] if len(header) > _PROPERTIES_AT else 0
+
+
+@lru_cache(maxsize=512)
+def _there(flags: int) -> tuple[tuple[int, int], ...]:
+    """Return which of the properties that are read are there, and what they are."""
+    return tuple((bit, kind) for bit, kind in _KINDS if flags & bit)
 
 
 def ident_of(header: bytes, route: bytes, body: bytes) -> bytes:
@@ -203,9 +211,7 @@ def ident_of(header: bytes, route: bytes, body: bytes) -> bytes:
         return b""
     at, end = _PROPERTIES_AT, len(header) - 1
     found = b""
-    for bit, kind in _KINDS:
-        if not flags & bit:
-            continue
+    for bit, kind in _there(flags & _READ):
         if at >= end:
             return b""
         size = 1

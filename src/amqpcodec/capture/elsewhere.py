@@ -1,4 +1,4 @@
-"""What is on the ports that nobody has asked for, as far as a hint needs it."""
+"""A look at the ports that no one has asked for, as far as a hint needs it."""
 
 from __future__ import annotations
 
