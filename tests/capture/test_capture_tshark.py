@@ -15,7 +15,7 @@ from amqpcodec.capture import CapturedFrame, read_frames
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = {1: "method", 2: "content-header", 3: "content-body", 8: "heartbeat"}
-# It takes the control word before an address of zeros for a part of it, and Ethernet in IP for other protocols.
+# It takes the control word before an address of zeros for a part of that, and Ethernet in IP for others.
 TSHARK_READS_OTHERWISE = {"ethernet_in_ip", "ethernet_in_ip6", "pseudowire_controlled"}
 
 pytestmark = [

@@ -68,6 +68,8 @@ cdef class StreamTracker:
     cdef Flow _answered(self, object segment)
     @cython.locals(each=Flow)
     cdef int _note_unanswered(self, Flow flow, object segment) except -1
+    @cython.locals(each=Flow)
+    cdef int _note_answered(self, Flow flow, object segment) except -1
     cdef int _bound(self, dict table) except -1
     @cython.locals(flow=Flow, events=list)
     cpdef list finish(self)

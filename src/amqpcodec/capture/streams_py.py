@@ -233,7 +233,10 @@ class StreamTracker:
         flow = self._flow_of(segment, events)
         flow.touched = self._fed
         direction = flow.direction(segment.source)
-        flow.seen |= 1 << direction
+        if not flow.seen >> direction & 1:
+            flow.seen |= 1 << direction
+            if flow.seen == 3 and flow.client.tunnel:
+                self._note_answered(flow, segment)
         if flow.compared < COMPARED:
             self._compare(flow, segment, events)
         if flow.selected:
@@ -280,16 +283,22 @@ class StreamTracker:
             return known
         for flow in self._unanswered.get(key, ()):
             if flow.may_be_answered_by(_in_tunnel(segment, flow.client.tunnel)):
-                self._unanswered[key].remove(flow)
                 return flow
         return None
 
     def _note_unanswered(self, flow: Flow, segment: Segment) -> None:
         """Record a new connection in a tunnel."""
         key = _key(_in_tunnel(segment, ""))
-        flows = [each for each in self._unanswered.pop(key, []) if each.current and each.seen in (0, 1, 2)]
+        flows = [each for each in self._unanswered.pop(key, []) if each.current]
         self._unanswered[key] = [*flows[-_MOST_ALIKE:], flow]
         self._bound(self._unanswered)
+
+    def _note_answered(self, flow: Flow, segment: Segment) -> None:
+        """Record that the second direction of a connection in a tunnel has come."""
+        key = _key(_in_tunnel(segment, ""))
+        left = [each for each in self._unanswered.pop(key, []) if each is not flow]
+        if left:
+            self._unanswered[key] = left
 
     def _bound(self, table: dict[_Key, Any]) -> None:
         if len(table) > self._max_connections:
