@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from amqpcodec import DecodeError
 from amqpcodec._state import Fields, damaged
 from amqpcodec.capture import Connection, Endpoint
 
@@ -269,9 +270,7 @@ class Fifos:
 
     def _declare(self, followed: Followed, number: int, direction: int, method: Any) -> None:
         """A client asks for a queue; what it is like is known unless it only asks whether there is one."""
-        arguments = {clean(key): value for key, value in method.arguments.items()} if method.arguments else {}
-        kept = arguments.get("x-queue-type", _KEPT_TYPES[0]) in _KEPT_TYPES
-        known = not method.passive and kept and _HARMLESS.issuperset(arguments)
+        known = not method.passive and _is_harmless(method.arguments)
         if not (getattr(method, "no_wait", False) or getattr(method, "nowait", False)):
             link = self._link(followed.connection)
             asked = link.declares.setdefault(number, [])
@@ -499,6 +498,15 @@ class Fifos:
             fields.end()
         link.publishes = dict.fromkeys(queues[at] for at in _numbers(state.list(), last))
         state.end()
+
+
+def _is_harmless(arguments: Any) -> bool:
+    """Return whether a queue with these arguments neither drops messages nor changes their order."""
+    try:
+        found = dict(arguments.items()) if arguments else {}
+    except DecodeError:
+        return False
+    return found.get("x-queue-type", _KEPT_TYPES[0]) in _KEPT_TYPES and _HARMLESS.issuperset(found)
 
 
 def _numbers(values: list[Any], last: int) -> list[int]:

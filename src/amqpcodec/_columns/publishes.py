@@ -150,7 +150,11 @@ class Known:
 
 
 def route_of(message: Message) -> bytes:
-    """Return exchange and routing key of a message, as two short strings behind each other."""
+    """Return exchange and routing key of a message, as two short strings behind each other.
+
+    Raises:
+        IndexError: its method is damaged.
+    """
     frames = message.frames
     at = _ARGUMENTS + 2
     if message.step == DELIVER:
@@ -160,7 +164,10 @@ def route_of(message: Message) -> bytes:
     elif message.step != PUBLISH:
         at += 1 + frames[at]
     middle = at + 1 + frames[at]
-    return frames[at : middle + 1 + frames[middle]]
+    end = middle + 1 + frames[middle]
+    if end >= message.header_at():
+        raise IndexError(end)
+    return frames[at:end]
 
 
 def place_of(message: Message) -> str:

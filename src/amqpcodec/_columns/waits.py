@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -74,12 +75,15 @@ class Waits:
 
     def take(self, followed: Followed, message: Message) -> None:
         """Take a message whose frames have come; say in a delivery what it is of."""
-        if message.step == RETURN:
-            self.fifos.spoil_route(followed.connection, route_of(message))
-        elif message.step == PUBLISH:
-            self._publish(followed, message)
-        else:
-            self._deliver(followed, message)
+        try:
+            if message.step == RETURN:
+                self.fifos.spoil_route(followed.connection, route_of(message))
+            elif message.step == PUBLISH:
+                self._publish(followed, message)
+            else:
+                self._deliver(followed, message)
+        except IndexError:  # its method is damaged, so that it is not known where it goes
+            self.fifos.lose(followed.connection)
 
     def settle(self, message: Message, outcome: str | None) -> None:
         """Take what became of a message that has waited for an answer."""
@@ -87,7 +91,8 @@ class Waits:
             if outcome in ("requeued", "none", "unknown"):
                 self.fifos.requeue(message.connection, message.queue)
         elif outcome in ("refused", "none"):
-            self.fifos.spoil_route(message.connection, route_of(message))
+            with suppress(IndexError):  # a damaged one has spoilt all of them before
+                self.fifos.spoil_route(message.connection, route_of(message))
 
     def _publish(self, followed: Followed, message: Message) -> None:
         route, header = route_of(message), message.header or b""
