@@ -32,7 +32,6 @@ _RECORDS = ("_DialectMethod", "_DialectProperties")
 _PLAIN = {"bool", "bytes", "datetime", "_datetime", "int", "str"}
 # Texts of which a .pxd has the constants as C constants, and the functions as C functions.
 _ALSO_IN_C = ("wire", "constants", "content_order", "tuples")
-_NUMBERS = "constants.py"  # of which the .pxd is made
 # For every module. A .pyx or .pxd that wants C's division says so itself: texts of both builds keep Python's.
 _DIRECTIVES = {
     "language_level": 3,
@@ -193,7 +192,7 @@ def _staged(root: Path, source: Path, stage: Path) -> list[Path]:
 
 def _derived(root: Path) -> dict[Path, str]:
     """Return types that follow from texts, by where their `.pxd` would be: of dialects, and numbers."""
-    derived = {path.with_suffix(".pxd"): _numbers_in(path) for path in sorted(root.rglob(_NUMBERS))}
+    derived = {path.with_suffix(".pxd"): _numbers_in(path) for path in sorted(root.rglob("constants.py"))}
     for path in sorted(root.rglob("*_py.py")):
         text = path.read_text(encoding="utf-8")
         compiled = path.with_name(f"{path.stem.removesuffix('_py')}_c.pyx")

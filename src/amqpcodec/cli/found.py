@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from ..capture import Item
 from .forms import Form
-from .lines_py import Lines
 
 
 class Found(NamedTuple):
@@ -26,21 +25,27 @@ class Found(NamedTuple):
     counts: bool
 
 
-class FoundLines(Lines):
-    """Collects the lines of what was found."""
+class FoundLines:
+    """Collects the lines of what was found, as `Lines` does those of frames."""
 
     def __init__(self, form: Form) -> None:
-        super().__init__(form)
-        self._json = form.json
+        self._form = form
+        self._waiting: list[str] = []
         self._is_first = True
 
-    def add(self, found: Found) -> int:  # type: ignore[override]
+    def add(self, found: Found) -> int:
         """Add a line, in text behind an empty one where it stands apart; how many wait now."""
-        line = self._line(found.item)
-        if self._json:
+        line = self._form.line(found.item)
+        if self._form.json:
             line = f'{line[:-2]}, "problem": {json.dumps(found.problem or None)}}}\n'
         elif found.apart and not self._is_first:
             line = f"\n{line}"
         self._is_first = False
         self._waiting.append(line)
         return len(self._waiting)
+
+    def take(self) -> str:
+        """The lines that wait; none do any more."""
+        text = "".join(self._waiting)
+        self._waiting.clear()
+        return text

@@ -17,11 +17,7 @@ __all__ = ["Lines"]
 
 
 class Lines:
-    """Collects lines.
-
-    Args:
-        form: makes a line.
-    """
+    """Collects the lines that a form makes."""
 
     def __init__(self, form: Form) -> None:
         self._line = form.line
