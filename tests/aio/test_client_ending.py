@@ -37,6 +37,14 @@ async def test_leaving_the_client_waits_for_confirms_too(world: World) -> None:
     assert all(future.done() and future.exception() is None for future in futures)
 
 
+async def test_nothing_of_the_client_runs_once_it_is_closed(world: World) -> None:
+    async with world.client() as client:
+        running = client._task
+        assert running is not None
+        await client.close()
+        assert running.done()
+
+
 async def test_close_waits_no_longer_than_it_may_and_says_what_is_not_known(world: World) -> None:
     world.broker.on("basic.publish", hold)
     async with world.client() as client:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -26,6 +27,7 @@ from amqpcodec.spark import states as spark_states
 from amqpcodec.spark.chains import UnstitchedWarning
 from amqpcodec.spark.planning import Part, Place
 from amqpcodec.spark.reading import states as reading_states
+from amqpcodec.spark.steps import _RESULT
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,29 @@ def test_captures_that_cannot_be_stitched_are_named_where_the_conversion_was_ask
     ):
         pcap_to_parquet(spark, str(tmp_path / "*.pcap"), str(tmp_path / "out"))
     assert len(names(tmp_path / "out")) == 2  # small recordings share a file, beside _SUCCESS
+
+
+def here() -> Any:
+    """Return a session whose tasks run in this process."""
+
+    def numbers(start: int, end: int, step: int, parts: int) -> Any:
+        batch = pa.RecordBatch.from_pydict({"id": range(start, end, step)})
+
+        def run(task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: Any) -> Any:
+            table = pa.Table.from_batches(task(iter([batch])), schema=_RESULT)
+            return SimpleNamespace(toArrow=lambda: table)
+
+        return SimpleNamespace(mapInArrow=run)
+
+    context = SimpleNamespace(defaultParallelism=2)
+    return SimpleNamespace(range=numbers, createDataFrame=lambda table: table, sparkContext=context)
+
+
+@pytest.mark.parametrize("table", ["messages", "errors"])
+def test_all_rows_are_written_and_counted(folder: Path, tmp_path: Path, table: str) -> None:
+    found: Any = pcap_to_parquet(here(), str(folder), str(tmp_path / "out"), table=table)
+    assert sum(found["rows"].to_pylist()) == wanted(folder, table).num_rows
+    assert parquet.read_table(tmp_path / "out").equals(wanted(folder, table))
 
 
 @pytest.mark.parametrize("order", ["forwards", "backwards", "any"])
