@@ -203,9 +203,16 @@ def _derived(root: Path) -> dict[Path, str]:
 
 def _numbers_in(path: Path) -> str:
     """Return the numbers of a text as C constants."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    lines = [f"    {ast.unparse(node)}" for node in tree.body if isinstance(node, ast.Assign)]
-    return "\n".join(["cdef enum:", *lines, ""])
+    lines = ["cdef enum:"]
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                lines += [
+                    f"    {ast.unparse(name)} = {ast.unparse(value)}" for name, value in zip(names, values)
+                ]
+            case ast.Assign():
+                lines.append(f"    {ast.unparse(node)}")
+    return "\n".join([*lines, ""])
 
 
 def _types_of(tree: ast.Module) -> str:

@@ -1,7 +1,4 @@
-"""The numbers of `layers`: how walks end, the layers, why packets are not read, kinds of tunnels.
-
-constants.pxd has the same for C.
-"""
+"""The numbers of `layers`: how walks end, the layers, why packets are not read, kinds of tunnels."""
 
 from __future__ import annotations
 
