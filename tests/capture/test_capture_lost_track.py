@@ -161,7 +161,7 @@ def test_a_frame_is_looked_for_up_to_the_largest_and_no_further(limit: int) -> N
     for size, verdict in ((limit - 8, Verdict.MORE), (limit - 7, Verdict.NO)):
         head = struct.pack("!BHI", 3, 1, size)
         assert test.judge(head, 0, final=False) is verdict
-        found = test.find(b"\xfe" * 9 + head + b"\xfe" * 9, 0, final=False)
+        found = test.find(b"\xfe" * 9 + head + b"\xfe" * 9, 0, final=False, doubtful=False)
         assert (found == (Verdict.MORE, 9)) is (verdict is Verdict.MORE)
 
 

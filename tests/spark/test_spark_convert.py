@@ -98,6 +98,7 @@ def here() -> Any:
 def test_all_rows_are_written_and_counted(folder: Path, tmp_path: Path, table: str) -> None:
     found: Any = pcap_to_parquet(here(), str(folder), str(tmp_path / "out"), table=table)
     assert sum(found["rows"].to_pylist()) == wanted(folder, table).num_rows
+    assert all(row["ts_min"] < row["ts_max"] for row in found.to_pylist() if row["rows"] > 1)
     assert parquet.read_table(tmp_path / "out").equals(wanted(folder, table))
 
 

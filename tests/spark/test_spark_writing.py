@@ -16,7 +16,9 @@ from pyspark.errors import PySparkException
 
 from amqpcodec import EncodeError, arrow
 from amqpcodec.spark import parquet_to_stream, register, replay
+from amqpcodec.spark.committer import Committer
 from amqpcodec.spark.options import write_options
+from amqpcodec.spark.outputs import write_part
 
 # The packets are others, and consumers did not begin there.
 MOVED = ["file", "flow", "offset", "packet", "queue", "ts_last"]
@@ -163,6 +165,15 @@ def test_large_parquet_files_are_read_in_parts(messages: pa.Table, tmp_path: Pat
     job.commit([(file.staged, file.path) for file in written])
     octets = b"".join(path.read_bytes() for path in sorted((tmp_path / "out").glob("*.amqp")))
     assert octets == arrow.encode_messages(messages)
+
+
+@pytest.mark.parametrize("output", ["stream", "capture", "rows"])
+def test_a_file_is_reported_with_its_messages(messages: pa.Table, tmp_path: Path, output: str) -> None:
+    options = write_options({"path": str(tmp_path / "out"), "output": output})
+    committer = Committer(str(tmp_path / "out"), "append", "job")
+    committer.prepare()
+    file, *_ = write_part(committer, "part", messages.to_batches(max_chunksize=100), options)
+    assert (file.messages, file.size) == (messages.num_rows, Path(file.staged).stat().st_size)
 
 
 @pytest.mark.parametrize("nulls", ["some", "most", "all"])

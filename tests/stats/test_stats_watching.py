@@ -43,6 +43,13 @@ def test_an_error_has_the_methods_of_its_channel_before_it() -> None:
     ]
 
 
+def test_consumers_that_a_broker_cancels_are_counted() -> None:
+    found = watcher([])
+    found.feed([row("basic.cancel", 1), row("basic.cancel", 1), row("basic.cancel", 0)])
+    counts = found._closings.ranking(3).rows
+    assert [(each["scope"], each["by"], each["times"]) for each in counts] == [("consumer", "server", 2)]
+
+
 def _many(flows: range) -> Iterator[MethodRow]:
     for flow in flows:
         for number in (1, 2, 3):

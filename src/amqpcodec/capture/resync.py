@@ -61,7 +61,7 @@ class FrameTest:
         self._candidate = re.compile(b"(?=" + head + b")", re.DOTALL)
         self._run_candidate = re.compile(_run_pattern(known, head), re.DOTALL)
 
-    def find(self, octets: Octets, start: int, final: bool, doubtful: bool = False) -> tuple[Verdict, int]:
+    def find(self, octets: Octets, start: int, final: bool, doubtful: bool) -> tuple[Verdict, int]:
         """The first place at or after `start` where a frame may begin.
 
         Args:
