@@ -207,9 +207,8 @@ def _numbers_in(path: Path) -> str:
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-                lines += [
-                    f"    {ast.unparse(name)} = {ast.unparse(value)}" for name, value in zip(names, values)
-                ]
+                pairs = zip(names, values, strict=True)
+                lines += [f"    {ast.unparse(name)} = {ast.unparse(value)}" for name, value in pairs]
             case ast.Assign():
                 lines.append(f"    {ast.unparse(node)}")
     return "\n".join([*lines, ""])
