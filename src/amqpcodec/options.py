@@ -115,8 +115,8 @@ class TrackingOptions(TypedDict, total=False):
         Option(
             Choice(KEEP, "drop"),
             KEEP,
-            "what becomes of connections that were recorded twice, with other addresses: they are kept, or "
-            "left out",
+            "what becomes of connections that were recorded twice, with other addresses or in another "
+            "tunnel: they are kept, or left out",
         ),
     ]
 

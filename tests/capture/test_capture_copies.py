@@ -1,4 +1,4 @@
-"""Connections that were recorded twice, before and after a translation of addresses."""
+"""Connections recorded twice: before and after a translation of addresses, in and outside of a tunnel."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support import make_capture as make
+from support import tunnels
 from support.captures import events, packets
 from support.implementation import Implementation
 from support.make_capture import CLIENT, SERVER
@@ -76,6 +77,32 @@ def test_what_comes_later_or_is_not_the_same_is_no_copy(
     assert [row["copy_of"] for row in rows] == [None] * len(rows)
 
 
+def test_a_connection_outside_of_its_tunnel_and_in_two_is_one(impl: Implementation) -> None:
+    """Recorded on all interfaces of a node: at the container, and in the tunnels around a router."""
+    layers: list[list[tunnels.Layer]] = [[], [tunnels.vxlan], [tunnels.vxlan]]
+    both = [
+        tunnels.packet(make.Recorded(each.time_ns + number, each.octets), layer, number + 1)
+        for each in calm().packets
+        for number, layer in enumerate(layers)
+    ]
+    octets = make.pcap(both, nanos=True)
+    assert [row["copy_of"] for row in counted(impl.name, octets)] == [None, 0, 0]
+    once = counted(impl.name, make.pcap(calm().packets, nanos=True), "messages")
+    left = counted(impl.name, octets, "messages", copies="drop")
+    assert without_packets(left) == without_packets(once)
+
+
+def test_equal_ends_in_two_tunnels_with_other_octets_are_no_copies(impl: Implementation) -> None:
+    truths = [make.conversations(seed, count=1, bursts=4) for seed in (3, 4)]
+    both = [
+        tunnels.packet(each, [tunnels.vxlan], number)
+        for number, truth in enumerate(truths, 7)
+        for each in truth.packets
+    ]
+    rows = counted(impl.name, make.pcap(sorted(both, key=lambda packet: packet.time_ns)))
+    assert [row["copy_of"] for row in rows] == [None, None]
+
+
 def test_both_builds_leave_out_the_same(tmp_path: Path) -> None:
     octets = make.pcap(twice(calm().packets), nanos=True)
     found = [
@@ -99,7 +126,7 @@ def test_a_session_that_is_suspended_leaves_out_the_same(impl: Implementation) -
 def test_the_commands_say_how_many_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "both.pcap"
     path.write_bytes(make.pcap(twice(calm().packets), nanos=True))
-    were = "1 connection was recorded twice, with other addresses"
+    were = "1 connection was recorded twice, with other addresses or in another tunnel"
     kept = ", so that messages count twice: --copies drop leaves"
     for copies, said in (("keep", kept), ("drop", ": the copies are left out")):
         assert main(["decode", "--summary", str(path), "--copies", copies]) == 0

@@ -132,13 +132,68 @@ def test_what_a_tunnel_hides_is_counted_by_kind(build: Implementation, octets: b
     assert fault[2].startswith(f"2 packets passed over, the first is 1: {reason}")
 
 
-def test_ethernet_of_other_protocols_is_no_fault_and_of_unknown_ones_is(build: Implementation) -> None:
-    for protocol in (0x0806, 0x88CC, 0x888E, 0x8863, 0x8809):
-        assert not read(build, [make.Recorded(1, tunnels.in_ethernet(protocol, bytes(46)).octets)])
-    bridges = tunnels.in_ethernet(38, b"\x42\x42\x03" + bytes(43)).octets
-    assert not read(build, [make.Recorded(1, bridges)])
-    [fault] = read(build, [make.Recorded(1, tunnels.in_ethernet(0x7777, bytes(46)).octets)])
-    assert fault[2] == "1 packet passed over, the first is 1: Ethernet protocol 0x7777 is not known here"
+NEIGHBOURS = {
+    "arp": 0x0806, "rarp": 0x8035, "lldp": 0x88CC, "lacp": 0x8809, "eapol": 0x888E, "pppoe discovery": 0x8863,
+    "ptp": 0x88F7, "ipx": 0x8137, "loopback": 0x9000, "homeplug": 0x887B, "homeplug av": 0x88E1,
+    "fcoe": 0x8906, "fip": 0x8914, "roce": 0x8915, "tipc": 0x88CA, "pause": 0x8808, "profinet": 0x8892,
+    "ethercat": 0x88A4, "goose": 0x88B8, "cfm": 0x8902, "appletalk": 0x809B, "dtp": 0x2004, "1905.1": 0x893A, "is-is": 0xFEFE,
+}  # fmt: skip
+LLC_NEIGHBOURS = {
+    "stp": b"\x42\x42\x03",
+    "novell": b"\xff\xff\0",
+    "netbios": b"\xf0\xf0\x03",
+    "is-is": b"\xfe\xfe\x03",
+    "cdp": b"\xaa\xaa\x03\0\0\x0c\x20\0",
+    "pvst": b"\xaa\xaa\x03\0\0\x0c\x01\x0b",
+}
+IP_NEIGHBOURS = {
+    "icmp": 1, "igmp": 2, "rsvp": 46, "icmpv6": 58, "nothing": 59, "eigrp": 88, "ospf": 89, "pim": 103,
+    "vrrp": 112, "pgm": 113, "is-is": 124, "sctp": 132, "dccp": 33, "udp-lite": 136, "manet": 138,
+    "pfsync": 240,
+}  # fmt: skip
+
+
+def test_ordinary_neighbours_of_tcp_are_no_fault(build: Implementation) -> None:
+    octets = [tunnels.in_ethernet(protocol, bytes(46)).octets for protocol in NEIGHBOURS.values()]
+    octets += [tunnels.in_ethernet(46, each + bytes(43)).octets for each in LLC_NEIGHBOURS.values()]
+    for six in (False, True):
+        datagrams = [tunnels.in_ip(protocol, bytes(40), six) for protocol in IP_NEIGHBOURS.values()]
+        octets += [tunnels.as_ethernet(each).octets for each in datagrams]
+    assert not read(build, [make.Recorded(1, each) for each in octets])
+    cooked = [
+        bytes(14) + protocol.to_bytes(2, "big") + bytes(40) for protocol in (1, 12, 0xF5, 0x0806, 0x88CC)
+    ]
+    assert not read(build, [make.Recorded(1, each) for each in cooked], 113)
+    ppp = [
+        b"\xff\x03" + protocol.to_bytes(2, "big") + bytes(40) for protocol in (0x2B, 0x0207, 0xC021, 0x8021)
+    ]
+    assert not read(build, [make.Recorded(1, each) for each in ppp], 9)
+
+
+@pytest.mark.parametrize("protocol", [0x7777, 0x22F3, 0x892F], ids=["unknown", "trill", "hsr"])
+def test_ethernet_of_a_protocol_that_may_carry_tcp_is_a_fault(build: Implementation, protocol: int) -> None:
+    [fault] = read(build, [make.Recorded(1, tunnels.in_ethernet(protocol, bytes(46)).octets)])
+    what = f"Ethernet protocol 0x{protocol:04x} is not known here"
+    assert fault[2] == f"1 packet passed over, the first is 1: {what}"
+
+
+def test_datagrams_to_ports_of_tunnels_and_with_octets_like_theirs_by_chance_are_none(
+    build: Implementation,
+) -> None:
+    """Answers to clients whose port is that of a tunnel, and values of 8 in the order of small computers."""
+    rng = random.Random(11)
+    datagrams = []
+    for port in (4789, 8472, 4790, 6081, 6635, 2152, 4500, 51820):
+        for ends in ((53, port), (port, 53)):
+            datagrams += [(ends, rng.randbytes(60)) for _ in range(20)]
+    datagrams += [((50000, port), rng.randbytes(60)) for port in (4789, 8472, 4790, 6081) for _ in range(20)]
+    inside = bytes(12) + b"\x08\0\x45\0\x45\0" + bytes(60)  # a datagram that would be longer than all
+    datagrams += [((50000, 9999), b"\x08\0\0\0\x05\0\0\0" + inside), ((50000, 4791), b"\x64\x40" + bytes(60))]
+    packets = []
+    for (source, port), payload in datagrams:
+        header = struct.pack("!HHHH", source, port, 8 + len(payload), 0)
+        packets.append(make.Recorded(1, tunnels.as_ethernet(tunnels.in_ip(17, header + payload)).octets))
+    assert not read(build, packets)
 
 
 def test_tunnels_are_opened_up_to_a_depth(build: Implementation) -> None:

@@ -93,12 +93,14 @@ def test_a_state_of_a_content_that_cannot_be_is_refused(changed: dict[int, Any],
         ({6: HEADER}, "there is a message of a method that nobody knows"),
         ({5: step_of(amqp.Basic.Deliver)}, "there is a message of a method that nobody knows"),
         ({6: METHOD + METHOD}, "there is a message without a content header"),
-        ({13: [0, ""]}, "there are values too many"),
+        ({13: "guessed"}, "there is a message whose publish was found in a way that nobody knows"),
+        ({17: [0, ""]}, "there are values too many"),
     ],
 )
 def test_a_state_of_a_message_that_cannot_be_is_refused(changed: dict[int, Any], said: str) -> None:
     step = step_of(amqp.Basic.Publish)
-    state = [1, 7, 0, 0, "rabbitmq-0-9-1", step, METHOD + HEADER, 12, 40, True, 1, None, True, []]
+    state = [1, 7, 0, 0, "rabbitmq-0-9-1", step, METHOD + HEADER, 12, 40, True, 1, None, True]
+    state += [None, None, 0, 0, []]
 
     def restored(changed: dict[int, Any]) -> Message:
         values = Fields([changed.get(at, value) for at, value in enumerate(state)])

@@ -90,7 +90,11 @@ class Queue:
     @classmethod
     def restored(cls, state: Fields, publishes: Sequence[Publish]) -> Queue:
         """Return the queue of a state."""
-        vhost, name, server = state.text(), state.text(), Endpoint(state.octets(), state.number(0, 0xFFFF))
+        vhost, name, server = (
+            state.text(),
+            state.text(),
+            Endpoint(state.octets(), state.number(0, 0xFFFF), state.text()),
+        )
         queue = cls(vhost, name, server, state.flag(), state.number(0))
         queue.ordered, queue.again, queue.binding = state.flag(), state.number(0), state.number(0)
         publisher = state.list()

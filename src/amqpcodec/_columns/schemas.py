@@ -137,7 +137,9 @@ _CONNECTIONS = (
     Column("server", "string", label="address and port of the server"),
     Column("dialect", "string", label="dialect that the connection speaks"),
     Column(
-        "copy_of", "int64", label="connection that it repeats with other addresses, as one recorded twice"
+        "copy_of",
+        "int64",
+        label="connection that it repeats with other addresses or in another tunnel, as one recorded twice",
     ),
     Column("ts_first", "timestamp", label="time of its first packet"),
     Column("ts_last", "timestamp", label="time of its last packet"),

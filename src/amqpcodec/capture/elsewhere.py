@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from amqpcodec._kernel.wire import FRAME_END
+
 from .model import Segment
 
 _MOST = 64  # ports
 _AMQP_1_0 = (b"\0\1\0\0", b"\2\1\0\0", b"\3\1\0\0")
 _FRAME_TYPES = (1, 2, 3, 8)
-_FRAME_END = 0xCE
 _KNOWN = {5552: "streams of RabbitMQ", 15672: "the management of RabbitMQ"}
 AMQP = "AMQP"
 
@@ -42,4 +43,4 @@ def _guess(octets: bytes) -> str:
         return "AMQP 1.0" if octets[4:8] in _AMQP_1_0 else AMQP
     if octets[0] in (0x16, 0x17) and octets[1:2] == b"\3":
         return "TLS"
-    return AMQP if octets[0] in _FRAME_TYPES and octets[-1] == _FRAME_END and len(octets) >= 8 else ""
+    return AMQP if octets[0] in _FRAME_TYPES and octets[-1] == FRAME_END and len(octets) >= 8 else ""

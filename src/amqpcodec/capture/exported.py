@@ -16,10 +16,9 @@ from .model import Endpoint, Packet, Segment
 
 _END, _IPV4, _IPV6, _PORT_KIND, _SOURCE_PORT, _DESTINATION_PORT, _TCP_INFO = 0, 20, 22, 24, 25, 26, 34
 _OF_TCP = 2  # the kind of a port
-_ACK = 0x10
 _MASK = 0xFFFFFFFF
 _TAG = struct.Struct("!HH")
-_SEQUENCE = struct.Struct("!HIII")
+_SEQUENCE = struct.Struct("!HI")
 _FRAME_HEAD, _FRAME_OVERHEAD, _HEADER = 7, 8, b"AMQP"
 _MOST_DIRECTIONS = 65536
 _KEPT = 64  # octets of the last frame of a payload, to recognise it
@@ -51,6 +50,9 @@ class Exported:
     def segment(self, packet: Packet) -> Segment:
         """Return a payload as a segment.
 
+        It acknowledges nothing, and is therefore compared with no other: numbers that are counted here, or
+        relative as Wireshark shows them, are alike in all connections.
+
         Raises:
             ExportError: there are no ends of a TCP connection with it.
         """
@@ -58,10 +60,10 @@ class Exported:
         source, destination = _ends(tags)
         data, length = packet.data[at:], packet.original_length - at
         if _TCP_INFO in tags:
-            _, seq, _, ack = _SEQUENCE.unpack_from(tags[_TCP_INFO])
+            _, seq = _SEQUENCE.unpack_from(tags[_TCP_INFO])
         else:
-            seq, ack = self._count((source, destination), data, length)
-        return Segment(packet.number, packet.time_ns, source, destination, seq, ack, _ACK, data, length)
+            seq = self._count((source, destination), data, length)
+        return Segment(packet.number, packet.time_ns, source, destination, seq, 0, 0, data, length)
 
     def state(self) -> list[Any]:
         """The state that `restore` takes."""
@@ -74,8 +76,8 @@ class Exported:
             self._sent[source, destination] = _Sent(fields.number(0), fields.number(0), fields.octets())
             fields.end()
 
-    def _count(self, ends: Ends, data: bytes, length: int) -> tuple[int, int]:
-        """Return the sequence number of a payload that has none, and what it acknowledges."""
+    def _count(self, ends: Ends, data: bytes, length: int) -> int:
+        """Return the sequence number of a payload that has none."""
         before = self._sent.pop(ends, _NOTHING)
         again = before.rest and length >= before.rest and data.startswith(before.beginning)
         start = before.octets - before.rest if again else before.octets
@@ -84,7 +86,7 @@ class Exported:
         self._sent[ends] = _Sent(start + length, rest, data[whole : whole + min(rest, _KEPT)])
         if len(self._sent) > _MOST_DIRECTIONS:
             self._sent.popitem(last=False)
-        return start & _MASK, self._sent.get(ends[::-1], _NOTHING).octets & _MASK
+        return start & _MASK
 
 
 def _tags(data: bytes) -> tuple[dict[int, bytes], int]:

@@ -16,7 +16,7 @@ MOST_NS = 30_000_000_000  # how long the rest of a datagram is awaited, as recei
 MOST_DATAGRAMS = 1024  # that wait at once
 MOST_OCTETS = 16 * 1024 * 1024
 _LONGEST = 65535
-_OVERHEAD = 200  # bytes of memory of a fragment beside its octets, about
+_BESIDE = 200  # bytes of memory of a fragment beside its octets, about
 
 Key = tuple[str, bytes, int, int]  # tunnel, both addresses, protocol, identification
 
@@ -59,7 +59,7 @@ class Datagram:
     @property
     def kept(self) -> int:
         """Approximate bytes of memory."""
-        return self.octets + _OVERHEAD * (len(self.pieces) + 1)
+        return self.octets + _BESIDE * (len(self.pieces) + 1)
 
     def add(self, start: int, end: int, octets: bytes) -> None:
         """Add what is new of a fragment."""

@@ -9,7 +9,7 @@ from .constants cimport (
 )
 from .links_c cimport Links
 
-cdef int _ENTROPY
+cdef int _ENTROPY, _LEAST_OF_TUNNELS
 
 
 @cython.final
@@ -35,9 +35,12 @@ cdef class Walk(Links):
     @cython.locals(at=Py_ssize_t, layer=cython.int)
     cdef int _authentication(self) noexcept nogil
     @cython.locals(
-        data=cython.p_const_uchar, at=Py_ssize_t, port=cython.int, length=cython.int, known=cython.bint
+        data=cython.p_const_uchar, at=Py_ssize_t, source=cython.int, port=cython.int, length=cython.int,
+        known=cython.bint,
     )
     cdef int _udp(self) noexcept nogil
+    @cython.locals(data=cython.p_const_uchar, flags=cython.int, second=cython.int, reserved=cython.int)
+    cdef bint _is_vxlan(self, Py_ssize_t at) noexcept nogil
     @cython.locals(data=cython.p_const_uchar, at=Py_ssize_t, layer=cython.int)
     cdef int _vxlan(self) noexcept nogil
     cdef int _of_service(self, int number) noexcept nogil
@@ -59,5 +62,6 @@ cdef class Walk(Links):
         version=cython.int, layer=cython.int,
     )
     cdef int _mpls(self) noexcept nogil
-    @cython.locals(total=cython.int)
-    cdef bint _is_ip(self, Py_ssize_t at) noexcept nogil
+
+
+cdef bint _is_without_tcp(int protocol) noexcept nogil

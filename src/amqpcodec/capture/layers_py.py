@@ -61,6 +61,8 @@ from .links_py import Links
 
 __all__ = ["Walk"]
 
+# A datagram from or to a lower port is between a service and a client, whose port is whatever was free.
+_LEAST_OF_TUNNELS = 1024
 _ENTROPY = 7  # the MPLS label that says of the next one that it only spreads load
 
 
@@ -161,10 +163,7 @@ class Walk(Links):
         if protocol == 97:
             self.at += 2  # Ethernet in IP (RFC 3378)
             return ETHERNET
-        # ICMP, IGMP, routing, RSVP, ICMPv6, none, EIGRP, OSPF, PIM, VRRP, SCTP, UDP-Lite, DCCP, HIP, shim6
-        if protocol in (1, 2, 3, 8, 9, 33, 46, 58, 59, 88, 89, 103, 112, 124, 132, 135, 136, 139, 140):
-            return FOREIGN
-        return self._unread(UNKNOWN_PROTOCOL, protocol)
+        return FOREIGN if _is_without_tcp(protocol) else self._unread(UNKNOWN_PROTOCOL, protocol)
 
     # -- IP
 
@@ -270,29 +269,41 @@ class Walk(Links):
         data, at = self.data, self.at
         if self.size < at + 16:  # none has less
             return FOREIGN
-        port = data[at + 2] << 8 | data[at + 3]
+        source, port = data[at] << 8 | data[at + 1], data[at + 2] << 8 | data[at + 3]
         length = data[at + 4] << 8 | data[at + 5]
         if length >= 8 and self.end > at + length:
             self.end = at + length
         self.at = at + 8
-        if data[at + 8] & 8 and (port == 4789 or port == 8472):
-            return VXLAN
+        if port < _LEAST_OF_TUNNELS or source < _LEAST_OF_TUNNELS:
+            return FOREIGN
+        if port == 4789 or port == 8472 or port == 4790:
+            return VXLAN if data[at + 8] & 12 and self._is_vxlan(at + 8) else FOREIGN
         if port == 6081:
             return GENEVE
-        if port == 4790:
-            return VXLAN
         if port == 6635:
             return MPLS
         if port == 2152:
             return GTP
-        if port == 4500 or self._u16(at) == 4500:
+        if port == 4500 or source == 4500:
             return self._unread(ENCRYPTED, ESP_IN_UDP) if self._u32(at + 8) else FOREIGN
-        if port == 51820 or self._u16(at) == 51820:
+        if port == 51820 or source == 51820:
             known = 1 <= data[at + 8] <= 4 and not self._u32(at + 8) & 0xFFFFFF
             return self._unread(ENCRYPTED, WIREGUARD) if known else FOREIGN
         if self._u32(at + 8) == 0x08000000 and not data[at + 15] and self._is_ethernet(at + 16):
             return VXLAN
         return FOREIGN
+
+    def _is_vxlan(self, at: int) -> bool:
+        """Return whether reserved bits are 0 where a header of VXLAN may begin, or Ethernet follows."""
+        data = self.data
+        flags, second = data[at], data[at + 1]
+        if flags == 8:
+            reserved = second | data[at + 2] | data[at + 3]
+        elif flags & 4:  # the extension that says what is inside
+            reserved = flags & 0xF0 | second | data[at + 2]
+        else:  # that of policies
+            reserved = flags & 0x77 | second & 0xB7
+        return not reserved | data[at + 7] or self._is_ethernet(at + 8)
 
     def _vxlan(self) -> int:
         """VXLAN, and its extension that says what is inside."""
@@ -325,7 +336,7 @@ class Walk(Links):
 
     def _geneve(self) -> int:
         data, at = self.data, self.at
-        if data[at] >> 6:  # of a version that nobody has defined
+        if data[at] >> 6 or data[at + 1] & 0x3F or data[at + 7]:  # of a version that nobody has defined
             return FOREIGN
         self.at = at + 8 + (data[at] & 0x3F) * 4
         protocol = self._u16(at + 2)
@@ -337,7 +348,7 @@ class Walk(Links):
     def _gtp(self) -> int:
         """GTP-U, which carries what phones send; its extension headers give their own length."""
         data, at = self.data, self.at
-        if data[at] >> 4 != 3 or data[at + 1] != 0xFF:
+        if data[at] >> 3 != 6 or data[at + 1] != 0xFF or self.end < at + 8 + self._u16(at + 2):
             return FOREIGN
         number = self._u32(at + 4)
         self.at = at + 8 + (4 if data[at] & 7 else 0)
@@ -424,11 +435,15 @@ class Walk(Links):
             self.at = at + 4
         return ETHERNET
 
-    def _is_ip(self, at: int) -> bool:
-        """Return whether the length in a header of IP is one that there can be here."""
-        if self.size < at + 6:
-            return True
-        if self.data[at] >> 4 == 6:
-            return self.end >= at + 40 + self._u16(at + 4)
-        total = self._u16(at + 2)
-        return self.data[at] & 15 >= 5 and (not total or at + 20 <= at + total <= self.end)
+
+def _is_without_tcp(protocol: int) -> bool:
+    """Return whether an IP protocol number is known, and carries no TCP.
+
+    ICMP, IGMP, GGP, EGP, IGP, HMP, RDP, DCCP, IDRP, RSVP, ICMPv6, none, VMTP, EIGRP, OSPF, LARP, AX.25,
+    PNNI, PIM, SCPS, QNX, Compaq's, IPX, VRRP and CARP, PGM, SRP, SMP, PTP, IS-IS, FIRE, Fibre Channel, SCTP,
+    HIP, UDP-Lite, MANET, shim6, pfsync.
+    """
+    return protocol in (
+        1, 2, 3, 8, 9, 20, 27, 33, 45, 46, 58, 59, 81, 88, 89, 91, 93, 102, 103, 105, 106, 110, 111, 112, 113,
+        119, 121, 123, 124, 125, 132, 133, 134, 135, 136, 138, 139, 140, 240,
+    )  # fmt: skip

@@ -50,6 +50,8 @@ cdef class Links:
     cdef int _ethertype(self, int protocol) noexcept nogil
     @cython.locals(protocol=cython.int)
     cdef bint _is_ethernet(self, Py_ssize_t at) noexcept nogil
+    @cython.locals(total=cython.int)
+    cdef bint _is_ip(self, Py_ssize_t at) noexcept nogil
     cdef int _enter(self, unsigned long long kind, unsigned int number, int layer) noexcept nogil
     cdef int _unread(self, int reason, int detail) noexcept nogil
     cdef unsigned int _u16(self, Py_ssize_t at) noexcept nogil

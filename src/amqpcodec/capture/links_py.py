@@ -113,7 +113,9 @@ class Links:
         if self.size <= self.at:
             return FOREIGN
         protocol = self._u16(at + 14 if linktype == 113 else at)
-        return LLC if protocol == 4 else self._ethertype(protocol)
+        if protocol < 0x0600:  # numbers of Linux alone: LLC, and others that carry no IP
+            return LLC if protocol == 4 else FOREIGN
+        return self._ethertype(protocol)
 
     def _loopback(self) -> int:
         """BSD loopback: four octets of address family, in the byte order of whoever captured."""
@@ -251,7 +253,9 @@ class Links:
             return MPLS
         if protocol == 0xFD:
             return self._unread(ENCRYPTED, MPPE)
-        # Above are those that only negotiate.
+        # OSI, XNS, DECnet, AppleTalk, IPX, VINES, NetBIOS, hellos, CDP; above are those that only negotiate.
+        if protocol in (0x23, 0x25, 0x27, 0x29, 0x2B, 0x35, 0x3F, 0x0201, 0x0203, 0x0205, 0x0207):
+            return FOREIGN
         return FOREIGN if protocol >= 0x8000 else self._unread(UNKNOWN_PPP, protocol)
 
     def _ethertype(self, protocol: int) -> int:
@@ -290,15 +294,24 @@ class Links:
             protocol = self._u16(at)
             at += 2
             if protocol == 0x0800:
-                return self.data[at] >> 4 == 4
+                return self.data[at] >> 4 == 4 and self._is_ip(at)
             if protocol == 0x86DD:
-                return self.data[at] >> 4 == 6
+                return self.data[at] >> 4 == 6 and self._is_ip(at)
             if protocol < 0x0600:
                 return self.data[at] in (0x42, 0xAA, 0xE0, 0xF0, 0xFE)
             if protocol not in (0x8100, 0x88A8, 0x9100, 0x9200):
                 return protocol in (0x8847, 0x8848, 0x8864, 0x88E7) or _is_without_ip(protocol)
             at += 2
         return False
+
+    def _is_ip(self, at: int) -> bool:
+        """Return whether the length in a header of IP is one that there can be here."""
+        if self.size < at + 6:
+            return True
+        if self.data[at] >> 4 == 6:
+            return self.end >= at + 40 + self._u16(at + 4)
+        total = self._u16(at + 2)
+        return self.data[at] & 15 >= 5 and (not total or at + 20 <= at + total <= self.end)
 
     def _enter(self, kind: int, number: int, layer: int) -> int:
         """Note the number of a tunnel, before the layer in it; an end of the walk stays one."""
@@ -325,15 +338,19 @@ class Links:
 def _is_without_ip(protocol: int) -> bool:
     """Return whether an Ethernet protocol number is known, and carries no IP.
 
-    ARP, wake-on-LAN, DECnet, RARP, AppleTalk, IPX, flow control, slow protocols, PPPoE discovery, EAPOL,
-    PROFINET, ATA, EtherCAT, Powerlink, GOOSE, GSE, SV, LLDP, SERCOS, MRP, PTP, PRP, CFM, FCoE, TTE, HSR,
-    loops, TDLS, RoCE, and those of single vendors.
+    OSI, XNS, X.25, ARP, wake-on-LAN, AVB, TRILL's routing, DECnet, RARP, AppleTalk, SNA, VINES, IPX, QNX,
+    NetBIOS, flow control, slow protocols, CobraNet, PPPoE discovery, HomePlug, EAPOL, PROFINET, HyperSCSI,
+    ATA, EtherCAT, Powerlink, WAPI, GOOSE, GSE, SV, TIPC, LLDP, SERCOS, E-LMI, MRP, PTP, NC-SI, PRP, CFM, FCoE,
+    MIH, TDLS, RoCE, TTE, MIRP, loops, those of power lines, and those of single vendors.
     """
     return protocol in (
-        0x0806, 0x0842, 0x22EA, 0x22F0, 0x22F3, 0x22F4, 0x2000, 0x2001, 0x2004, 0x6000, 0x6001, 0x6002,
-        0x6003, 0x6004, 0x6005, 0x6006, 0x6007, 0x8035, 0x809B, 0x80F3, 0x8137, 0x8138, 0x8204, 0x8808,
-        0x8809, 0x8863, 0x886D, 0x886F, 0x887B, 0x888E, 0x8892, 0x8899, 0x889A, 0x88A2, 0x88A4, 0x88AB,
-        0x88B5, 0x88B6, 0x88B7, 0x88B8, 0x88B9, 0x88BA, 0x88C7, 0x88CC, 0x88CD, 0x88D9, 0x88DC, 0x88E1,
-        0x88E3, 0x88F5, 0x88F6, 0x88F7, 0x88FB, 0x8902, 0x8906, 0x8914, 0x890D, 0x8915, 0x891D, 0x892F,
-        0x893A, 0x8940, 0x9000, 0xCAFE, 0xFFFF,
+        0x00FE, 0x0600, 0x0805, 0x0806, 0x0808, 0x0842, 0x0BAD, 0x2000, 0x2001, 0x2003, 0x2004, 0x22EA,
+        0x22F0, 0x22F4, 0x6000, 0x6001, 0x6002, 0x6003, 0x6004, 0x6005, 0x6006, 0x6007, 0x6008, 0x6009,
+        0x8035, 0x8038, 0x8039, 0x803A, 0x803B, 0x803C, 0x803D, 0x803E, 0x803F, 0x8040, 0x8041, 0x8042,
+        0x809B, 0x80C4, 0x80C5, 0x80D5, 0x80F3, 0x8137, 0x8138, 0x8191, 0x8204, 0x8808, 0x8809, 0x8819,
+        0x8863, 0x886D, 0x886F, 0x887B, 0x888E, 0x8892, 0x8899, 0x889A, 0x88A2, 0x88A4, 0x88AB, 0x88B4,
+        0x88B5, 0x88B6, 0x88B7, 0x88B8, 0x88B9, 0x88BA, 0x88BF, 0x88C7, 0x88CA, 0x88CC, 0x88CD, 0x88D9,
+        0x88DC, 0x88E1, 0x88E3, 0x88EE, 0x88F5, 0x88F6, 0x88F7, 0x88F8, 0x88FB, 0x8902, 0x8906, 0x890D,
+        0x890F, 0x8912, 0x8914, 0x8915, 0x8917, 0x891D, 0x8929, 0x893A, 0x8940, 0x9000, 0x9001, 0x9002,
+        0x9003, 0xCAFE, 0xFEFE, 0xFFFF,
     )  # fmt: skip

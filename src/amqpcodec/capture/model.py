@@ -127,7 +127,8 @@ class Connection:
         dialect: name of the dialect it is decoded as, once that is known.
         opened: whether its opening was recorded, a SYN of either side.
         proxied: the real ends, if a proxy has named them by the PROXY protocol.
-        copy_of: number of the connection that it repeats with other addresses, if it was recorded twice.
+        copy_of: number of the connection that it repeats, with other addresses or in another tunnel, if it
+            was recorded twice.
     """
 
     number: int

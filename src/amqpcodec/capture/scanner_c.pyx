@@ -532,7 +532,7 @@ cdef class Scanner:
         cdef Flow flow
         cdef Entry *entry
         cdef int direction
-        segment = self._tracker.placed(segment)
+        segment = self._tracker._placed(segment)
         flow = self._tracker._flows.get(_key(segment))
         if flow is None:
             return 0

@@ -63,7 +63,7 @@ cdef class StreamTracker:
     @cython.locals(flow=Flow, own=Reassembler, direction=cython.int)
     cpdef object locate(self, object segment)
     @cython.locals(answered=Flow)
-    cdef object placed(self, object segment)
+    cdef object _placed(self, object segment)
     @cython.locals(known=Flow, flow=Flow)
     cdef Flow _answered(self, object segment)
     @cython.locals(each=Flow)

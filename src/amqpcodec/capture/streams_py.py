@@ -225,7 +225,7 @@ class StreamTracker:
     def feed(self, segment: Segment) -> list[Event]:
         """Add one segment; returns the events that are now in order."""
         events: list[Event] = []
-        segment = self.placed(segment)
+        segment = self._placed(segment)
         self._fed += 1
         time_ns = segment.time_ns
         if time_ns is not None and self._deadline < time_ns:
@@ -249,7 +249,7 @@ class StreamTracker:
 
     def locate(self, segment: Segment) -> LocatedSegment | None:
         """The position of the segment that was fed last; None if its connection is not tracked."""
-        segment = self.placed(segment)
+        segment = self._placed(segment)
         flow = self._flows.get(_key(segment))
         if flow is None or not flow.selected:
             return None
@@ -258,7 +258,7 @@ class StreamTracker:
         seq = segment.seq + 1 if segment.flags & SYN else segment.seq
         return LocatedSegment(flow.connection, direction, own.position_of(seq, segment.length), segment)
 
-    def placed(self, segment: Segment) -> Segment:
+    def _placed(self, segment: Segment) -> Segment:
         """A segment in the tunnel of its connection, which may be another one in that direction."""
         source, destination = segment.source, segment.destination
         if not (source.tunnel or self._unanswered or self._other_tunnels):

@@ -271,7 +271,8 @@ def searched_in_vain(arguments: argparse.Namespace, tracker: StreamTracker | Non
 
 def recorded_twice(count: int, arguments: argparse.Namespace) -> str:
     """Say that connections are copies of others."""
-    were = f"{count} connection{'s were' if count > 1 else ' was'} recorded twice, with other addresses"
+    were = f"{count} connection{'s were' if count > 1 else ' was'} recorded twice"
+    were += ", with other addresses or in another tunnel"
     if getattr(arguments, "copies", KEEP) == KEEP:
         return f"{were}, so that messages count twice: --copies drop leaves the copies out"
     return f"{were}: the copies are left out"

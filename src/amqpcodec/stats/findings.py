@@ -276,7 +276,7 @@ _INCIDENTS = (
     ("one-sided", "warning", "connection", "recorded in one direction only",
      ": the other was acknowledged and is missing, so nothing is said about it, such as answers"),
     ("recorded-twice", "warning", "connection", "recorded twice",
-     " with other addresses, as before and after translation: messages count twice, unless --copies drop"),
+     " with other addresses or in another tunnel: messages count twice, unless --copies drop"),
     ("left-out", "note", "connection", "recorded twice and left out", ", by --copies drop"),
     ("open-at-the-end", "note", "connection", "without connection.close at the end",
      " of the recording: perhaps still open"),

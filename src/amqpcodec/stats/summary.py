@@ -320,7 +320,8 @@ class Incident:
             same, but the recording ended with it or before it; ``"silent"``: no octet for more than two
             heartbeats; ``"blocked"``: by connection.blocked; ``"one-sided"``: nothing was recorded of a
             direction in which there were octets, so nothing is claimed about it; ``"recorded-twice"``: it
-            repeats another connection with other addresses; ``"left-out"``: so it is not counted.
+            repeats another connection with other addresses or in another tunnel; ``"left-out"``: so it is not
+            counted.
         file, flow, client, server: of the connection.
         direction: 0 from the client, 1 from the server; None if it concerns both.
         time_ns: when it began, or was last seen.

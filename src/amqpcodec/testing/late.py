@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._protocol.codes import PRECONDITION_FAILED
 from .arguments import QUORUM
 from .messages import Entry
 
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
     from .channels import Channel, Subscription
 
 LOOK_SECONDS = 60.0  # from one look to the next, at most
-PRECONDITION_FAILED = 406
 TEXT = (
     "PRECONDITION_FAILED - delivery acknowledgement on channel {} timed out. Timeout value used: {} ms. "
     "This timeout value can be configured, see consumers doc guide to learn more"
