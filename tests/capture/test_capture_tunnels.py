@@ -136,7 +136,8 @@ NEIGHBOURS = {
     "arp": 0x0806, "rarp": 0x8035, "lldp": 0x88CC, "lacp": 0x8809, "eapol": 0x888E, "pppoe discovery": 0x8863,
     "ptp": 0x88F7, "ipx": 0x8137, "loopback": 0x9000, "homeplug": 0x887B, "homeplug av": 0x88E1,
     "fcoe": 0x8906, "fip": 0x8914, "roce": 0x8915, "tipc": 0x88CA, "pause": 0x8808, "profinet": 0x8892,
-    "ethercat": 0x88A4, "goose": 0x88B8, "cfm": 0x8902, "appletalk": 0x809B, "dtp": 0x2004, "1905.1": 0x893A, "is-is": 0xFEFE,
+    "ethercat": 0x88A4, "goose": 0x88B8, "cfm": 0x8902,
+    "appletalk": 0x809B, "dtp": 0x2004, "1905.1": 0x893A, "is-is": 0xFEFE,
 }  # fmt: skip
 LLC_NEIGHBOURS = {
     "stp": b"\x42\x42\x03",

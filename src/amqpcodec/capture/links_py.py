@@ -340,8 +340,8 @@ def _is_without_ip(protocol: int) -> bool:
 
     OSI, XNS, X.25, ARP, wake-on-LAN, AVB, TRILL's routing, DECnet, RARP, AppleTalk, SNA, VINES, IPX, QNX,
     NetBIOS, flow control, slow protocols, CobraNet, PPPoE discovery, HomePlug, EAPOL, PROFINET, HyperSCSI,
-    ATA, EtherCAT, Powerlink, WAPI, GOOSE, GSE, SV, TIPC, LLDP, SERCOS, E-LMI, MRP, PTP, NC-SI, PRP, CFM, FCoE,
-    MIH, TDLS, RoCE, TTE, MIRP, loops, those of power lines, and those of single vendors.
+    ATA, EtherCAT, Powerlink, WAPI, GOOSE, GSE, SV, TIPC, LLDP, SERCOS, E-LMI, MRP, PTP, NC-SI, PRP, CFM,
+    FCoE, MIH, TDLS, RoCE, TTE, MIRP, loops, those of power lines, and those of single vendors.
     """
     return protocol in (
         0x00FE, 0x0600, 0x0805, 0x0806, 0x0808, 0x0842, 0x0BAD, 0x2000, 0x2001, 0x2003, 0x2004, 0x22EA,
