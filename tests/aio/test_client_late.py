@@ -118,7 +118,9 @@ async def test_a_confirm_in_the_turn_of_the_time_limit_counts(world: World, is_t
         publishing = asyncio.ensure_future(channel.publish(b"1", timeout=60))
         await world.broker.got("basic.publish")
         loop = asyncio.get_running_loop()
-        [timer] = [each for each in loop._scheduled if not each.cancelled() and each.when() - loop.time() > 50]  # type: ignore[attr-defined]
+        [timer] = [
+            each for each in loop._scheduled if not each.cancelled() and each.when() - loop.time() > 50
+        ]  # type: ignore[attr-defined]
         channel._publishes.settled((1,), is_taken)
         timer._run()
         timer.cancel()
