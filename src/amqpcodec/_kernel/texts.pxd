@@ -68,7 +68,7 @@ cdef inline PyObject *ascii_text(const unsigned char *p, Py_ssize_t size) noexce
     if size <= 255:
         copy_short(<unsigned char *>octets_of(text), p, size)
     else:
-        memcpy(<unsigned char *>octets_of(text), p, size)
+        memcpy(<unsigned char *>octets_of(text), p, <size_t>size)
     return text
 
 

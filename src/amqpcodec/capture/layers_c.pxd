@@ -58,7 +58,7 @@ cdef class Walk(Links):
     @cython.locals(data=cython.p_const_uchar, at=Py_ssize_t, layer=cython.int)
     cdef int _erspan(self) noexcept nogil
     @cython.locals(
-        data=cython.p_const_uchar, at=Py_ssize_t, label=cython.int, spreads=cython.bint, last=cython.bint,
+        data=cython.p_const_uchar, at=Py_ssize_t, label=cython.uint, spreads=cython.bint, last=cython.bint,
         version=cython.int, layer=cython.int,
     )
     cdef int _mpls(self) noexcept nogil

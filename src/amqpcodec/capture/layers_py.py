@@ -269,7 +269,8 @@ class Walk(Links):
         data, at = self.data, self.at
         if self.size < at + 16:  # none has less
             return FOREIGN
-        source, port = data[at] << 8 | data[at + 1], data[at + 2] << 8 | data[at + 3]
+        source = data[at] << 8 | data[at + 1]
+        port = data[at + 2] << 8 | data[at + 3]
         length = data[at + 4] << 8 | data[at + 5]
         if length >= 8 and self.end > at + length:
             self.end = at + length

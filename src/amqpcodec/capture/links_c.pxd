@@ -54,7 +54,8 @@ cdef class Links:
     cdef bint _is_ip(self, Py_ssize_t at) noexcept nogil
     cdef int _enter(self, unsigned long long kind, unsigned int number, int layer) noexcept nogil
     cdef int _unread(self, int reason, int detail) noexcept nogil
-    cdef unsigned int _u16(self, Py_ssize_t at) noexcept nogil
+    cdef int _u16(self, Py_ssize_t at) noexcept nogil
+    @cython.locals(number=cython.uint, place=Py_ssize_t)
     cdef unsigned int _u32(self, Py_ssize_t at) noexcept nogil
 
 

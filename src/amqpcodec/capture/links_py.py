@@ -150,9 +150,11 @@ class Links:
         data, at = self.data, 4
         while at + 4 <= self.size:
             if data[at + 3]:  # kinds have small numbers
-                length, kind = data[at] << 8 | data[at + 1], data[at + 3]
+                length = data[at] << 8 | data[at + 1]
+                kind = data[at + 3]
             else:
-                length, kind = data[at] | data[at + 1] << 8, data[at + 2]
+                length = data[at] | data[at + 1] << 8
+                kind = data[at + 2]
             if length < 4:
                 break
             if kind == 9:
@@ -332,7 +334,10 @@ class Links:
         return self.data[at] << 8 | self.data[at + 1]
 
     def _u32(self, at: int) -> int:
-        return self._u16(at) * 65536 + self._u16(at + 2)
+        number = self.data[at]
+        for place in range(at + 1, at + 4):
+            number = number << 8 | self.data[place]
+        return number
 
 
 def _is_without_ip(protocol: int) -> bool:
