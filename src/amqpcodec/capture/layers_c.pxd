@@ -9,7 +9,8 @@ from .constants cimport (
 )
 from .links_c cimport Links
 
-cdef int _ENTROPY, _LEAST_OF_TUNNELS
+cdef unsigned int _ENTROPY
+cdef int _LEAST_OF_TUNNELS
 
 
 @cython.final
@@ -52,7 +53,7 @@ cdef class Walk(Links):
     cdef int _gtp(self) noexcept nogil
     @cython.locals(
         at=Py_ssize_t, flags=cython.int, protocol=cython.int, version=cython.int, key_at=Py_ssize_t,
-        layer=cython.int,
+        layer=cython.int, number=cython.uint,
     )
     cdef int _gre(self) noexcept nogil
     @cython.locals(data=cython.p_const_uchar, at=Py_ssize_t, layer=cython.int)

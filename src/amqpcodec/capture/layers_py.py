@@ -390,7 +390,8 @@ class Walk(Links):
         else:
             layer = self._ethertype(protocol)
         if flags & 0x2000:  # the lower half of the key is the call's, where the upper is a length
-            layer = self._enter(OF_GRE, self._u16(key_at + 2) if version else self._u32(key_at), layer)
+            number = self._u32(key_at)
+            layer = self._enter(OF_GRE, number & 0xFFFF if version else number, layer)
         return layer
 
     def _erspan(self) -> int:

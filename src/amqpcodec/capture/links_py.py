@@ -233,7 +233,7 @@ class Links:
             return FOREIGN
         self.at = at + 6
         self.end = min(self.end, self.at + self._u16(at + 4))
-        return self._enter(OF_PPPOE, self._u16(at + 2), PPP)
+        return self._enter(OF_PPPOE, self.data[at + 2] << 8 | self.data[at + 3], PPP)
 
     def _ppp(self) -> int:
         data, at = self.data, self.at
