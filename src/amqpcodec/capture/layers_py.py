@@ -391,7 +391,9 @@ class Walk(Links):
             layer = self._ethertype(protocol)
         if flags & 0x2000:  # the lower half of the key is the call's, where the upper is a length
             number = self._u32(key_at)
-            layer = self._enter(OF_GRE, number & 0xFFFF if version else number, layer)
+            if version:
+                number &= 0xFFFF
+            layer = self._enter(OF_GRE, number, layer)
         return layer
 
     def _erspan(self) -> int:
