@@ -57,13 +57,13 @@ test: build
 
 # Both tiers of tests: also what installs, compiles, starts a Java or a RabbitMQ, or takes long (tests/README.md says which test is where).
 BOTH_TIERS := -m 'not spark and not broker and not fetches and not releases and not interop'
-test-all: build
+test-all: build .venv/stores
 	@echo "Running both tiers of tests on both builds, in $(WORKERS) processes"
 	@$(PYTHON) -m pytest $(BOTH_TIERS) $(PARALLEL)
 
 # The long tests of Spark. What `make test-all` leaves out for the time it takes: most of what needs a session of Spark, clusters of
 # executors, Spark Connect, workers that die. In one process, which starts a session for all.
-test-spark: build
+test-spark: build .venv/stores
 	$(PYTHON) -m pytest tests/spark -m spark
 
 # Whether Spark gives the rows that the session gives. A damaged capture of BENCH_MB megabytes, in parts of several sizes, beside those made without it.
@@ -269,6 +269,11 @@ build/compiled: .venv/installed $(SOURCES)
 # The libraries that the benchmarks compare with.
 .venv/bench: .venv/installed
 	AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[bench]'
+	touch $@
+
+# An object store, for tests of Spark.
+.venv/stores: .venv/installed
+	AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[stores]'
 	touch $@
 
 # What fuzzing needs; clang itself is not to be had from a package index.

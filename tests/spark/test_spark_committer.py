@@ -96,6 +96,6 @@ def test_one_slash_behind_a_scheme_is_not_a_folder_at_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=r"'hdfs:/out' is no path: two slashes stand behind a scheme"):
+    with pytest.raises(ValueError, match=r"'hdfs:/out' is no path: two slashes stand after a scheme"):
         committer(Path("hdfs:/out")).prepare()
     assert names(tmp_path) == []

@@ -18,7 +18,7 @@ from support.rotations import busy
 from amqpcodec import arrow, rabbitmq
 from amqpcodec.capture import ByteSource, read_packets
 from amqpcodec.capture.tails import last_time
-from amqpcodec.spark.files import listed, recognised
+from amqpcodec.spark.files import Location, listed, recognised
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ def test_a_colon_in_a_name_is_no_scheme(folder: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("path", ["hdfs:/captures", "s3:/bucket/captures", "HDFS:/captures/*.pcap"])
-def test_one_slash_behind_a_scheme_is_reported(path: str) -> None:
-    with pytest.raises(ValueError, match=r"is no path: two slashes stand behind a scheme"):
+def test_one_slash_after_a_scheme_is_reported(path: str) -> None:
+    with pytest.raises(ValueError, match=r"is no path: two slashes stand after a scheme"):
         listed([path], recursive=False, name_pattern=None)
 
 
@@ -105,8 +105,44 @@ def test_a_path_that_names_nothing_is_not_the_folder_at_hand(path: str) -> None:
 
 
 def test_a_scheme_that_is_not_known_is_reported_with_the_path() -> None:
-    with pytest.raises(ValueError, match=r"'s3a://bucket/a.pcap' is no path: .*s3a"):
-        listed(["s3a://bucket/a.pcap"], recursive=False, name_pattern=None)
+    with pytest.raises(ValueError, match=r"'wasbs://box@there/a.pcap' is no path: .*wasbs"):
+        listed(["wasbs://box@there/a.pcap"], recursive=False, name_pattern=None)
+
+
+@pytest.mark.parametrize(
+    ("path", "inner", "shown"),
+    [
+        ("s3://bucket/a/b.pcap", "bucket/a/b.pcap", "s3://bucket/a/b.pcap"),
+        ("s3a://bucket/a/b.pcap", "bucket/a/b.pcap", "s3://bucket/a/b.pcap"),
+        ("S3N://bucket/a/", "bucket/a", "s3://bucket/a"),
+        ("S3://Bucket/A%20b?.pcap", "Bucket/A%20b?.pcap", "s3://Bucket/A%20b?.pcap"),
+        ("dbfs:/Volumes/a/b.pcap", "/Volumes/a/b.pcap", "/Volumes/a/b.pcap"),
+        ("DBFS:/mnt/b.pcap", "/dbfs/mnt/b.pcap", "/dbfs/mnt/b.pcap"),
+        ("dbfs:///mnt/b.pcap", "/dbfs/mnt/b.pcap", "/dbfs/mnt/b.pcap"),
+        ("file:/a%20b/c.pcap", "/a b/c.pcap", "/a b/c.pcap"),
+        ("file:///a%C3%A9/c.pcap", "/aé/c.pcap", "/aé/c.pcap"),
+        ("/a%20b/c.pcap", "/a%20b/c.pcap", "/a%20b/c.pcap"),
+    ],
+)
+def test_paths_mean_what_people_write(
+    monkeypatch: pytest.MonkeyPatch, path: str, inner: str, shown: str
+) -> None:
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    location = Location(path)
+    assert (location.inner, location.shown(location.inner)) == (inner, shown)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "s3://bucket/a.pcap?region=eu-west-1",
+        "s3a://bucket/*.pcap?scheme=http&endpoint_override=127.0.0.1:9000",
+    ],
+)
+def test_settings_of_a_store_in_a_path_are_no_wildcard(path: str) -> None:
+    with pytest.raises(ValueError, match=r"has settings after a question mark: .*AWS_REGION"):
+        Location(path)
 
 
 def test_a_name_that_is_not_utf_8_is_reported(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +27,7 @@ COLUMNS = ["file", "flow", "offset", "routing_key", "body", "complete"]
 
 
 @pytest.fixture
-def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder that stands for `store://bucket`; pyarrow finds it behind a path that begins with its name."""
     (tmp_path / "bucket").mkdir()
 
@@ -36,7 +37,9 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     there = vars(fs) | {"FileSystem": SimpleNamespace(from_uri=from_uri)}
     monkeypatch.setattr(files, "fs", SimpleNamespace(**there))
-    return tmp_path / "bucket"
+    files._store.cache_clear()
+    yield tmp_path / "bucket"
+    files._store.cache_clear()
 
 
 @pytest.fixture

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, BinaryIO, TypeVar
+from functools import lru_cache
+from typing import Any, BinaryIO, TypeVar, cast
+from urllib.parse import unquote
 from zlib import crc32
 
 from pyarrow import ArrowInvalid, fs
@@ -20,14 +22,23 @@ from ..capture.container import first_time
 from ..capture.pcap import MAGICS
 from ..capture.pcapng import SECTION_HEADER
 from ..capture.tails import last_time
+from .ahead import ReadAhead
 from .progress import shown
 
 INDEX_ENDING = ".index.arrow"  # of what `amqpcodec.arrow.StreamWriter` writes beside a stream
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^/]*)(.*)", re.DOTALL)
-_ONE_SLASH = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:/", re.IGNORECASE)
+_ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/", re.IGNORECASE)
 # A port stands after a colon, too, and folders may have any name.
 _SECRET = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]+):/+[^/@:]*?(?::|%3A)(?!\d+(?:/|$))[^@]*@", re.DOTALL | re.IGNORECASE
+)
+_SETTINGS = re.compile(r"\?[A-Za-z_]+=[^/]*\Z")  # of a URI, not a wildcard for one character
+_SAME = {"s3a": "s3", "s3n": "s3"}  # schemes of Hadoop
+_STORES = 64  # buckets
+_ENVIRONMENT = (
+    "credentials, region and endpoint of a store come from the environment of the driver and of workers "
+    "(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL; spark.executorEnv.NAME sets "
+    "one for workers), since Spark gives its spark.hadoop.fs.* to no source of Python"
 )
 _BRACES = re.compile(r"\{([^{}]*)\}")  # the innermost
 _SLASH_IN_BRACES = re.compile(r"\{[^}]*/")
@@ -85,36 +96,64 @@ class Location:
     Args:
         path: a path of this machine, or a URI.
 
+    `s3a://` and `s3n://` are `s3://`, and `dbfs:/` is where Databricks shows it on the machine.
+
     Raises:
         ValueError: it names nothing, as `file://folder` does: `folder` stands where a machine is named; or it
-            has one slash behind a scheme, as `hdfs:/folder`, which would be a folder here called `hdfs:`; or
-            its scheme is none that pyarrow knows; or `without_secret` refuses it.
+            has one slash after a scheme, as `hdfs:/folder`, which would be a folder here called `hdfs:`; or
+            its scheme is none that pyarrow knows; or it has settings after a question mark; or
+            `without_secret` refuses it.
+        OSError: the store cannot be reached.
     """
 
     def __init__(self, path: str) -> None:
         without_secret(path)
-        found = _URI.fullmatch(path)
-        if found is None and _ONE_SLASH.match(path):
-            raise ValueError(f"{path!r} is no path: two slashes stand behind a scheme, as in hdfs:///folder")
-        if found is None or found[1].lower() == "file":
-            local = found[3] if found else path.removeprefix("file:")
-            if not local or (found and found[2] not in ("", "localhost")):
+        scheme, machine, rest = _divided(path)
+        if scheme == "file":
+            if not rest or machine not in ("", "localhost"):
                 raise ValueError(f"{path!r} is no path: it is /folder/name, or file:///folder/name")
             self.system: Any = fs.LocalFileSystem()
-            self.inner = os.path.abspath(local)
+            self.inner = os.path.abspath(rest)
             self._outer = self._root = ""
-        else:
-            self._outer = f"{found[1]}://{found[2]}"
-            try:
-                self.system, root = fs.FileSystem.from_uri(f"{self._outer}/")
-            except ArrowInvalid as error:
-                raise ValueError(f"{path!r} is no path: {error}") from error
-            self._root = root.rstrip("/")
-            self.inner = f"{self._root}{found[3]}".rstrip("/") or "/"
+            return
+        if _SETTINGS.search(rest):
+            raise ValueError(f"{path!r} has settings after a question mark: {_ENVIRONMENT}")
+        self._outer = f"{scheme}://{machine}"
+        try:
+            self.system, root = _store(self._outer)
+        except ArrowInvalid as error:
+            raise ValueError(f"{path!r} is no path: {error}") from error
+        self._root = root.rstrip("/")
+        self.inner = f"{self._root}{rest}".rstrip("/") or "/"
 
     def shown(self, inner: str) -> str:
         """How a path of this file system is named outside of it."""
         return f"{self._outer}{inner[len(self._root) :]}"
+
+
+def _divided(path: str) -> tuple[str, str, str]:
+    """Return the scheme of a path, the machine or bucket, and the rest; `file` for local paths."""
+    found = _URI.fullmatch(path)
+    if found is None and path.lower().startswith(("file:", "dbfs:")):
+        found = _URI.fullmatch(path.replace(":", "://", 1))
+    if found is None:
+        if _ONE_SLASH.match(path):
+            raise ValueError(f"{path!r} is no path: two slashes stand after a scheme, as in hdfs:///folder")
+        return "file", "", path
+    scheme = found[1].lower()
+    if scheme == "dbfs":
+        return "file", found[2], found[3] if found[3].startswith("/Volumes/") else f"/dbfs{found[3]}"
+    return _SAME.get(scheme, scheme), found[2], unquote(found[3]) if scheme == "file" else found[3]
+
+
+@lru_cache(_STORES)
+def _store(root: str) -> tuple[Any, str]:
+    """Return the file system of a URI and the path in it; one for each bucket, since it keeps connections."""
+    try:
+        found: tuple[Any, str] = fs.FileSystem.from_uri(f"{root}/")
+    except OSError as error:
+        raise OSError(f"{root} cannot be reached: {error}; {_ENVIRONMENT}") from error
+    return found
 
 
 def without_secret(path: str) -> str:
@@ -137,13 +176,20 @@ def resolved(path: str) -> str:
     return os.path.realpath(path) if path.startswith("/") else path
 
 
-def open_file(path: str) -> BinaryIO:
-    """Open a file for reading; raises `OSError`."""
+def open_file(path: str, end: int | None = None) -> BinaryIO:
+    """Open a file for reading.
+
+    Args:
+        path: the file.
+        end: the octet where reading will end; None for the end of the file.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
     location = Location(path)
     if isinstance(location.system, fs.LocalFileSystem):
         return open(location.inner, "rb", 0)
-    opened: BinaryIO = location.system.open_input_file(location.inner)
-    return opened
+    return cast(BinaryIO, ReadAhead(location.system.open_input_file(location.inner), end))
 
 
 def listed(
@@ -162,21 +208,29 @@ def listed(
     Raises:
         FileNotFoundError: a path means no file at all.
         ValueError: a path or pattern that cannot be.
+        OSError: a store does not answer, or does not let its files be listed.
     """
     found: dict[str, int | None] = {}
     fits = re.compile(_expression(name_pattern) if name_pattern else ".*", re.DOTALL)
     for path in paths:
         location = Location(path)
-        there = [
-            info for pattern in _alternatives(location.inner) for info in _globbed(location.system, pattern)
-        ]
-        if not there:
+        try:
+            there = _meant(location, recursive)
+        except OSError as error:
+            if isinstance(location.system, fs.LocalFileSystem):
+                raise
+            raise OSError(f"{path!r} cannot be listed: {error}; {_ENVIRONMENT}") from error
+        if there is None:
             raise FileNotFoundError(f"there is no file {path!r}")
-        for info in there:
-            for file in _inside(location.system, info, recursive):
-                if fits.fullmatch(file.base_name):
-                    found[location.shown(file.path)] = file.size
+        found |= {location.shown(info.path): info.size for info in there if fits.fullmatch(info.base_name)}
     return sorted(found.items())
+
+
+def _meant(location: Location, recursive: bool) -> list[Any] | None:
+    """Return the files that a path means; None if there is nothing of its name."""
+    system = location.system
+    there = [info for pattern in _alternatives(location.inner) for info in _globbed(system, pattern)]
+    return [file for info in there for file in _inside(system, info, recursive)] if there else None
 
 
 def recognised(

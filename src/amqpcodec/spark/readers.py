@@ -78,9 +78,23 @@ class AmqpReader(RowReader, DataSourceReader):
     def __init__(self, options: SparkReadOptions, schema: StructType) -> None:
         super().__init__(options, schema)
         self._tasks: list[InputPartition] | None = None
+        self._failed: Exception | None = None
 
     def partitions(self) -> list[InputPartition]:
-        """Return the tasks: each reads a part of a recording, or several small ones."""
+        """Return the tasks: each reads a part of a recording, or several small ones.
+
+        Raises:
+            Exception: as `plan`. Spark asks twice, and a store that does not answer is waited for once.
+        """
+        if self._failed is not None:
+            raise self._failed
+        try:
+            return self._planned()
+        except Exception as error:
+            self._failed = error
+            raise
+
+    def _planned(self) -> list[InputPartition]:
         if self._tasks is None:
             begin = monotonic()
             recordings = plan(self.options)
@@ -97,4 +111,4 @@ class AmqpReader(RowReader, DataSourceReader):
         """See `Packaged`: workers need to know what is before a part, and Spark asks for tasks only later."""
         with suppress(Exception):  # `partitions` raises it
             self.partitions()
-        return super().sent() | {"_tasks": None}
+        return super().sent() | {"_tasks": None, "_failed": None}

@@ -108,7 +108,7 @@ def _arguments(options: SparkReadOptions, taken: type) -> dict[str, Any]:
 def _ranges(part: Part) -> Iterator[tuple[Callable[[], BinaryIO] | None, str, int | None]]:
     """The ranges of a part as `CaptureSession.read` takes them."""
     for each in part.ranges:
-        yield None if each.gone else partial(open_file, each.path), each.path, each.end
+        yield None if each.gone else partial(open_file, each.path, each.end), each.path, each.end
 
 
 def _fault_row(part: Part, columns: Iterable[str]) -> pa.RecordBatch:
