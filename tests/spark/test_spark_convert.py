@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.errors import PySparkException
 from support.rotations import busy, write_rotated
+from support.spark_jobs import in_spark
 from support.timing import undisturbed, within
 
 from amqpcodec import arrow, rabbitmq
@@ -39,9 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def wanted(folder: Path, table: str = "messages", **options: Any) -> pa.Table:
-    session = arrow.CaptureSession(table, **options)
-    found = [batch for path in sorted(folder.iterdir()) for batch in session.read(str(path))]
-    return pa.Table.from_batches([*found, *session.finish()], session.schema)
+    return in_spark(arrow.CaptureSession(table, **options), sorted(folder.iterdir()))
 
 
 def names(folder: Path) -> list[str]:

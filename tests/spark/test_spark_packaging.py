@@ -39,7 +39,7 @@ def test_a_reader_arrives_as_it_was_sent() -> None:
     sent = AmqpReader(read_options({"table": "frames"}), table_schema("frames"))
     arrived = pickle.loads(cloudpickle.dumps(sent))
     assert type(arrived) is AmqpReader
-    assert arrived.__dict__ == sent.__dict__
+    assert vars(arrived) == vars(sent) | {"_failed": None}  # why it has no plan is for the driver
 
 
 def test_what_is_sent_arrives(sent: Any) -> None:

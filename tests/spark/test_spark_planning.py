@@ -347,6 +347,8 @@ def test_captures_that_do_not_belong_together_share_a_task(
         busy(tmp_path / f"host{number}.pcap", 20_000, seed=number)
     (tmp_path / "cut.pcap").write_bytes((tmp_path / "host0.pcap").read_bytes()[:-5])
     expected = read(*sorted(tmp_path.iterdir()), table=table)
+    for row in expected:
+        row["recording"] = row["file"]
     for tasks in (1, 2, 4):
         found = source(tmp_path, table, minPartitions=str(tasks))
         assert rows_of_tasks(found) == (tasks, expected)
@@ -403,3 +405,35 @@ def test_works_together_are_no_more_than_what_is_asked_for(name: str, seed: int)
         assert all(sum(group) <= most for group in found if len(group) > 1)
         if most >= 45:
             assert len(found) <= 4 * sum(sizes) / most
+
+
+@pytest.mark.parametrize("size", ["1g", "20k"])
+def test_rows_name_their_recording_by_which_they_are_joined(tmp_path: Path, size: str) -> None:
+    for number in range(3):
+        octets = busy(tmp_path / f"whole{number}", 150_000, seed=number)
+        write_rotated(tmp_path / "set", octets, seed=number, files=2)
+        for path in sorted((tmp_path / "set").glob("trace*")):
+            path.rename(tmp_path / "set" / f"host{number}_{path.name[-10:]}")
+    sizes = {"maxGroupBytes": size, "maxPartitionBytes": size}
+    _, messages = rows_of_tasks(source(tmp_path / "set", rotated="auto", **sizes))
+    _, connections = rows_of_tasks(source(tmp_path / "set", "connections", rotated="auto", **sizes))
+    client = {(row["recording"], row["flow"]): row["client"] for row in connections}
+    assert len(client) == len(connections)
+    assert {name for name, _ in client} == {
+        str(path) for path in (tmp_path / "set").iterdir() if path.name.endswith("00001.pcap")
+    }
+    assert messages
+    assert all(client[row["recording"], row["flow"]] == row["client"] for row in messages)
+
+
+@pytest.mark.parametrize(
+    "columns", [["recording"], ["properties.message_id", "recording", "properties.type", "exchange"]]
+)
+def test_the_recording_stands_where_it_is_asked_for(tmp_path: Path, columns: list[str]) -> None:
+    path = tmp_path / "host.pcap"
+    busy(path, 20_000)
+    reader = AmqpReader(read_options({"path": str(path)}), table_schema(columns=columns))
+    _, found = rows_of_tasks(reader)
+    assert len(found) == len(read(path))
+    assert {tuple(row) for row in found} == {tuple(dict.fromkeys(name.split(".")[0] for name in columns))}
+    assert {row["recording"] for row in found} == {str(path)}

@@ -13,6 +13,7 @@ pytest.importorskip("pyspark")
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from support.rotations import busy, write_rotated
+from support.spark_jobs import in_spark
 
 from amqpcodec import arrow, rabbitmq
 from amqpcodec._columns.schemas import TABLES
@@ -33,9 +34,7 @@ def read(spark: Any, path: Path, schema: str | None = None, **options: Any) -> A
 
 
 def wanted(folder: Path, table: str = "messages", **options: Any) -> pa.Table:
-    session = arrow.CaptureSession(table, **options)
-    found = [batch for path in sorted(folder.iterdir()) for batch in session.read(str(path))]
-    return pa.Table.from_batches([*found, *session.finish()], session.schema)
+    return in_spark(arrow.CaptureSession(table, **options), sorted(folder.iterdir()))
 
 
 @pytest.mark.parametrize("table", TABLES)

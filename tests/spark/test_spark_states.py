@@ -17,7 +17,7 @@ pytest.importorskip("pyspark")
 
 from pyspark import cloudpickle
 from support.rotations import busy, write_rotated
-from support.spark_jobs import SETTINGS, run
+from support.spark_jobs import SETTINGS, in_spark, run
 
 from amqpcodec import arrow
 from amqpcodec.options import SparkReadOptions
@@ -65,9 +65,8 @@ def arrived(sent: AmqpReader) -> AmqpReader:
 
 
 def wanted(folder: Path) -> list[Row]:
-    session = arrow.CaptureSession()
-    found = [batch for path in sorted(folder.iterdir()) for batch in session.read(str(path))]
-    return [row for batch in [*found, *session.finish()] for row in batch.to_pylist()]
+    rows: list[Row] = in_spark(arrow.CaptureSession(), sorted(folder.iterdir())).to_pylist()
+    return rows
 
 
 @pytest.mark.parametrize("order", ["forwards", "backwards", "any"])

@@ -310,3 +310,15 @@ def test_a_reader_that_is_not_passed_its_position_continues(files: list[bytes], 
     rows += rows_between(source, first, second)
     put(tmp_path, files, 0, 1)
     assert in_order(rows) == expected(sorted(tmp_path.iterdir()))
+
+
+def test_rows_of_a_stream_name_its_series_as_their_recording(tmp_path: Path, files: list[bytes]) -> None:
+    put(tmp_path, files, 0, 2, age=7200)
+    options = read_options({"path": str(tmp_path), "minFileAge": "0s"})
+    source = AmqpStreamReader(options, table_schema(columns=["recording", "flow"]))
+    first = source.latestOffset({})
+    rows = rows_between(source, {}, first)
+    put(tmp_path, files, 2, 2, age=7200)
+    rows += rows_between(source, first, source.latestOffset(first))
+    assert {row["recording"] for row in rows} == set(first)
+    assert len(first) == 1

@@ -9,8 +9,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 SOURCES = Path(__file__).parents[2] / "src"
 _JAVA = (
@@ -69,3 +72,13 @@ def run(script: str, settings: dict[str, str], *, seconds: float = 240, **given:
     assert done.returncode == 0, done.stderr[-4000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def in_spark(session: Any, paths: Sequence[Path]) -> pa.Table:
+    """Return the rows of a session over the files of one recording, as Spark has them."""
+    found = [batch for path in paths for batch in session.read(str(path))]
+    table = pa.Table.from_batches([*found, *session.finish()], session.schema)
+    place = table.schema.get_field_index("file") + 1
+    if not place:  # some columns were asked for
+        return table
+    return table.add_column(place, "recording", pa.array([str(paths[0])] * table.num_rows, pa.string()))

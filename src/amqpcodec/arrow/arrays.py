@@ -137,11 +137,15 @@ def with_file(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
     index = batch.schema.get_field_index("file")
     if index < 0:
         return batch
+    return batch.set_column(index, batch.schema.field(index), repeated(name, batch.num_rows))
+
+
+def repeated(name: str, rows: int) -> pa.Array:
+    """The name of a file for each of so many rows."""
     text = clean(os.fsdecode(name)).encode()
     # Of memory, since `pa.scalar` imports pandas where it is installed: as long as 100 MB of capture take.
     buffers = [None, pa.py_buffer(packed("i", [0, len(text)])), pa.py_buffer(text)]
-    names = pa.repeat(pa.Array.from_buffers(pa.string(), 1, buffers)[0], batch.num_rows)
-    return batch.set_column(index, batch.schema.field(index), names)
+    return pa.repeat(pa.Array.from_buffers(pa.string(), 1, buffers)[0], rows)
 
 
 def empty(schema: pa.Schema) -> pa.RecordBatch:

@@ -21,6 +21,7 @@ from .chains import UnstitchedWarning
 from .files import without_secret
 from .notices import NothingFoundWarning, nothing_found, warn_of_files
 from .planning import Part, Place, Recording, places, together
+from .schemas import without_recording
 from .steps import commit, each, removed_on_failure
 
 _NUMBERS = 1 << 20  # more than any cluster has cores
@@ -66,7 +67,10 @@ def pcap_to_parquet(
         TypeError, ValueError: an argument or option that cannot be, such as a path with a secret.
         pyspark.errors.PySparkException: a worker could not read or write; the reason is in its text.
     """
-    arrow.read_capture((), table, **select(CaptureOptions, options))  # raise now, not in a job
+    checked = select(CaptureOptions, options)
+    if checked["columns"] is not None:
+        checked["columns"] = without_recording(checked["columns"])
+    arrow.read_capture((), table, **checked)  # raise now, not in a job
     paths = list(map(without_secret, [src] if isinstance(src, str) else src))
     without_secret(dst)
     given = select(SparkReadOptions, options)

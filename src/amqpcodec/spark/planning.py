@@ -51,6 +51,7 @@ class Part:
         state: that of reading at the beginning of the first; None at the start of the recording.
         last: whether the recording ends behind them.
         fault: of a bad one, why it is not read.
+        recording: the name of its recording: its first file, or the series that a stream follows.
     """
 
     kind: str
@@ -58,6 +59,7 @@ class Part:
     state: bytes | None = field(default=None, repr=False)
     last: bool = True
     fault: str = ""
+    recording: str = ""
 
     @property
     def size(self) -> int:
@@ -129,13 +131,15 @@ def plan(options: SparkReadOptions, warn: Warn = warn_unstitched) -> list[Record
     total = sum(file.size for file in files)
     for together in recordings(files, *rule, warn if options["stitch"] else str):
         parts = parts_of(together, options, total)
-        found += [parts] if options["stitch"] else [(replace(part, last=True),) for part in parts]
+        found += [parts] if options["stitch"] else [
+            (replace(part, last=True, recording=part.ranges[0].path),) for part in parts
+        ]
     return found
 
 
 def bad_part(path: str, fault: str) -> Part:
     """Return the part of a file that is not read: a row of the table `errors`, and none of others."""
-    return Part("bad", (FileRange(path, None),), fault=fault)
+    return Part("bad", (FileRange(path, None),), fault=fault, recording=path)
 
 
 def files_of(options: SparkReadOptions) -> list[tuple[str, int | None]]:
@@ -250,8 +254,10 @@ def parts_of(files: Sequence[File], options: SparkReadOptions, total: int | None
         else:
             groups.append(ranges)
             room = most_together - file.size
-    kind = files[0].kind
-    return tuple(Part(kind, tuple(group), last=group is groups[-1]) for group in groups)
+    first = files[0]
+    return tuple(
+        Part(first.kind, tuple(group), last=group is groups[-1], recording=first.path) for group in groups
+    )
 
 
 def _sizes(files: Sequence[File], options: SparkReadOptions, total: int | None) -> tuple[int, int]:

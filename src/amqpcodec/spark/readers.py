@@ -19,7 +19,7 @@ from .notices import warn_of_files, warning_if_empty
 from .packaging import Packaged
 from .planning import Place, Recording, Task, places, plan, tasks_of
 from .reading import batches
-from .schemas import project
+from .schemas import project, without_recording
 from .states import States, scratch, touch
 
 
@@ -44,7 +44,7 @@ class RowReader(Packaged):
             schema, options["table"], options["dialect"], options["column_name_of_corrupt_record"]
         )
         # What is not asked for need not be followed from part to part either.
-        self.options = options | {"columns": tuple(self.columns)}
+        self.options = options | {"columns": tuple(without_recording(self.columns))}
         self.name = ""
         self.divided: dict[int, Recording] = {}
 

@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from .. import IMPL, arrow
 from .._options import select
-from ..arrow.arrays import with_file
+from ..arrow.arrays import repeated, with_file
 from ..errors import AmqpError
 from ..options import AllCaptureOptions, AllStreamOptions, SparkReadOptions
 from .files import open_file
 from .planning import FileRange, Part, Recording
+from .schemas import RECORDING, recording_place, without_recording
 
 
 class NotCompiledError(RuntimeError):
@@ -49,7 +50,7 @@ def batches(
 
     Args:
         part: what to read.
-        columns: as for `amqpcodec.arrow.read_capture`.
+        columns: as for `amqpcodec.arrow.read_capture`, and `recording`.
         options: how to read.
         on_state: is called with the state behind the part, unless the recording ends there.
         others: those of `amqpcodec.arrow` that differ from `options`.
@@ -60,6 +61,26 @@ def batches(
         NotCompiledError: see `check_build`.
     """
     check_build(options["impl"])
+    named = list(columns)
+    theirs = without_recording(named)
+    for batch in _batches(part, theirs, options, on_state, others):
+        place = recording_place(named, batch.schema)
+        if place is None:
+            yield batch
+        else:
+            names = repeated(part.recording, batch.num_rows)
+            arrays = [*batch.columns[:place], names, *batch.columns[place:]]
+            schema = batch.schema.insert(place, pa.field(RECORDING, pa.string()))
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _batches(
+    part: Part,
+    columns: list[str],
+    options: SparkReadOptions,
+    on_state: Callable[[bytes], object] | None,
+    others: dict[str, int],
+) -> Iterator[pa.RecordBatch]:
     if part.kind == "bad":
         if options["table"] == "errors":
             yield _fault_row(part, columns)
@@ -102,7 +123,9 @@ def with_states(recording: Recording, options: SparkReadOptions) -> Recording:
 
 def _arguments(options: SparkReadOptions, taken: type) -> dict[str, Any]:
     """Select the options that a function of `amqpcodec.arrow` takes."""
-    return select(taken, options) | {"_impl": options["impl"]}
+    chosen = select(taken, options) | {"_impl": options["impl"]}
+    columns = chosen.get("columns")
+    return chosen if columns is None else chosen | {"columns": without_recording(columns)}
 
 
 def _ranges(part: Part) -> Iterator[tuple[Callable[[], BinaryIO] | None, str, int | None]]:

@@ -10,10 +10,12 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from .. import arrow
+from .._columns.schemas import ALL_DIALECTS
 from .._nearest import nearest_hint
 
 CORRUPT = "_corrupt_record"
 AUTO = "auto"
+RECORDING = "recording"  # of Spark alone, where one table has the rows of many recordings
 _TYPES = {
     pa.bool_(): spark.BooleanType(),
     pa.int8(): spark.ByteType(),
@@ -43,10 +45,28 @@ def table_schema(
 
 
 def arrow_schema(table: str, dialect: str | ModuleType, columns: Iterable[str] | None = None) -> pa.Schema:
-    """Return the schema as Arrow has it."""
-    if dialect == AUTO:
-        return arrow.schema(table, columns=columns)
-    return arrow.schema(table, dialects=(dialect,), columns=columns)
+    """Return the schema as Arrow has it: of the library, with the column `recording`."""
+    named = None if columns is None else list(columns)
+    theirs = None if named is None else without_recording(named)
+    dialects = ALL_DIALECTS if dialect == AUTO else (dialect,)
+    found = arrow.schema(table, dialects=dialects, columns=theirs)
+    place = recording_place(named, found)
+    return found if place is None else found.insert(place, pa.field(RECORDING, pa.string()))
+
+
+def without_recording(columns: Iterable[str]) -> list[str]:
+    """Return the columns that the library knows."""
+    return [name for name in columns if name != RECORDING]
+
+
+def recording_place(columns: list[str] | None, theirs: pa.Schema) -> int | None:
+    """Return where `recording` stands among the columns of a schema; None where it was not asked for."""
+    if columns is None:
+        return theirs.get_field_index("file") + 1
+    if RECORDING not in columns:
+        return None
+    before = columns[: columns.index(RECORDING)]
+    return len({name.partition(".")[0] for name in before})
 
 
 def struct_type(schema: Iterable[pa.Field]) -> spark.StructType:

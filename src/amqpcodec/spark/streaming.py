@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from ..capture.series import uncompressed
+from ..capture.series import series, uncompressed
 from ..options import SparkReadOptions
 from .chains import UnstitchedWarning, against_times, doubted
 from .files import File, Location, fingerprint, recognised
@@ -232,10 +232,11 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
             return _Followed(parts, before.state, (before.open, before.known_by))
         following = list(parts_of(captures, options)) if captures else [Part("capture", ())]
         ranges = (*ended, *following[0].ranges)
+        name = series(ranges[0].path, options["rotated"], options["series_pattern"])
         following[0] = replace(following[0], ranges=ranges, state=_unpacked(before.state))
         known = list(states(following, options))
         parts += (
-            replace(part, state=state, last=False)
+            replace(part, state=state, last=False, recording=name)
             for part, state in zip(following, [following[0].state, *known[:-1]], strict=True)
         )
         growing = [(file.path, fingerprint(file.path, file.size)) for file in captures if file.grows]
