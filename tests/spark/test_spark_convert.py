@@ -26,6 +26,7 @@ from amqpcodec.options import SparkReadOptions
 from amqpcodec.spark import pcap_to_parquet, tasks
 from amqpcodec.spark import states as spark_states
 from amqpcodec.spark.chains import UnstitchedWarning
+from amqpcodec.spark.options import read_options
 from amqpcodec.spark.planning import Part, Place
 from amqpcodec.spark.reading import states as reading_states
 from amqpcodec.spark.steps import _RESULT
@@ -247,3 +248,12 @@ def test_wrong_arguments_are_refused_before_anything_is_done(arguments: dict[str
 def test_a_wrong_option_is_refused_with_the_nearest() -> None:
     with pytest.raises(TypeError, match="the nearest option is 'max_group_bytes'"):
         pcap_to_parquet(None, "in", "out", maxGroupBytes=1)  # type: ignore[arg-type]
+
+
+def test_a_target_that_is_there_is_found_before_the_files_are_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    job = tasks.Job(
+        str(tmp_path / "out"), "errorifexists", "name", read_options({"path": "/nowhere"}), "zstd"
+    )
+    with pytest.raises(FileExistsError, match=r"out' is there already; save says what to do then"):
+        tasks.begin(job, None)

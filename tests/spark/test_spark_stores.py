@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pyarrow.fs import S3FileSystem
@@ -17,6 +18,7 @@ from support.object_store import KEYS, Store, object_store
 from support.rotations import busy, write_rotated
 
 from amqpcodec.spark import files, table_schema
+from amqpcodec.spark.committer import Committer
 from amqpcodec.spark.files import listed, open_file
 from amqpcodec.spark.options import read_options
 from amqpcodec.spark.readers import AmqpReader
@@ -103,6 +105,23 @@ def test_a_folder_of_a_store_is_followed(store: Store, captures: list[Path]) -> 
     ]
     assert found
     assert found == rows(str(captures[0].parent))[: len(found)]
+
+
+@pytest.mark.parametrize("save", ["append", "overwrite"])
+def test_files_of_a_store_are_moved_side_by_side(store: Store, captures: list[Path], save: str) -> None:
+    system = files.Location("s3://captures/out").system
+    job = Committer("s3://captures/out", save, uuid4().hex)
+    job.prepare()
+    staged = [job.staged(f"part-{number}") for number in range(8)]
+    for number, (source, _) in enumerate(staged):
+        with system.open_output_stream(source.removeprefix("s3://")) as stream:
+            stream.write(b"%d" % number)
+    store.delay, store.most_together = 0.02, 0
+    job.commit(staged)
+    assert store.most_together > 1
+    assert [open_file(path).read() for _, path in staged] == [b"%d" % number for number in range(8)]
+    found = listed(["s3://captures/out"], recursive=False, name_pattern=None)
+    assert [path for path, _ in found] == [path for _, path in staged]
 
 
 def test_a_bucket_that_is_not_there_is_asked_for_once(store: Store) -> None:

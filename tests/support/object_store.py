@@ -31,6 +31,7 @@ class Store:
         delay: seconds that each answer takes longer.
         page: names that a listing has at most; 0 for 1,000.
         broken: how many of the next GETs with a range break off in the middle.
+        most_together: how many requests it answered side by side at most.
     """
 
     def __init__(self) -> None:
@@ -41,6 +42,7 @@ class Store:
         self.delay = 0.0
         self.page = self.broken = 0
         self._lock = threading.Lock()
+        self._together = self.most_together = 0
 
     def serve(self) -> None:
         """Answer until `shutdown`."""
@@ -63,10 +65,14 @@ class Store:
             self.requests.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}?{query} {range_}")
             breaks = bool(range_) and self.broken > 0
             self.broken -= breaks
+            self._together += 1
+            self.most_together = max(self.most_together, self._together)
         sleep(self.delay)
         if self.page and "list-type=2" in query:
             environ["QUERY_STRING"] = re.sub(r"max-keys=\d+", f"max-keys={self.page}", query)
         octets = b"".join(self._app(environ, start))
+        with self._lock:
+            self._together -= 1
         yield octets[: len(octets) // 2] if breaks else octets
 
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from pyarrow import fs
 
-from .files import Location, resolved
+from .files import Location, resolved, side_by_side
 
 SAVE_MODES = ("errorifexists", "append", "overwrite")
 SUCCESS = "_SUCCESS"
@@ -49,17 +49,28 @@ class Committer:
         Raises:
             FileExistsError, ValueError: the target cannot be written.
         """
+        if self.is_begun():
+            return
+        target, staging = Location(self.target), Location(self.staging)
+        if self.save == "overwrite":
+            self._keep(read, target.shown(target.inner))
+        staging.system.create_dir(staging.inner, recursive=True)
+
+    def is_begun(self) -> bool:
+        """Return whether an attempt before this one has made the folder for what will be written.
+
+        Raises:
+            FileExistsError: the target is there, and must not be.
+        """
         target, staging = Location(self.target), Location(self.staging)
         if staging.system.get_file_info(staging.inner).type == fs.FileType.Directory:
-            return  # an attempt before this one has made it
+            return True
         there = target.system.get_file_info(target.inner).type
         if there == fs.FileType.File or (there != fs.FileType.NotFound and self.save == "errorifexists"):
             raise FileExistsError(
                 f"{self.target!r} is there already; save says what to do then: append or overwrite"
             )
-        if self.save == "overwrite":
-            self._keep(read, target.shown(target.inner))
-        staging.system.create_dir(staging.inner, recursive=True)
+        return False
 
     def _keep(self, read: Iterable[str], target: str) -> None:
         """Make sure that no file lies in the target, neither by its name nor through symbolic links."""
@@ -73,8 +84,13 @@ class Committer:
         target, moved = Location(self.target), list(files)
         system, success = target.system, f"{target.inner}/{SUCCESS}"
         _delete(system, success)
-        for staged, path in moved:
-            _move(system, Location(staged).inner, Location(path).inner)
+        # On an object store each is copied, which takes long one after the other.
+        side_by_side(
+            lambda names: _move(system, *(Location(name).inner for name in names)),
+            moved,
+            [self.target],
+            "files moved",
+        )
         if self.save == "overwrite":
             ours = {Location(path).inner for _, path in moved}
             for info in system.get_file_info(fs.FileSelector(target.inner)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -177,7 +178,7 @@ def resolved(path: str) -> str:
 
 
 def open_file(path: str, end: int | None = None) -> BinaryIO:
-    """Open a file for reading.
+    """Open a file to be read from its start to its end.
 
     Args:
         path: the file.
@@ -186,10 +187,16 @@ def open_file(path: str, end: int | None = None) -> BinaryIO:
     Raises:
         OSError: it cannot be opened.
     """
+    file = open_anywhere(path)
+    return file if isinstance(file, io.FileIO) else cast(BinaryIO, ReadAhead(file, end))
+
+
+def open_anywhere(path: str) -> Any:
+    """Open a file to be read here and there: a `FileIO`, or pyarrow's; raises `OSError`."""
     location = Location(path)
     if isinstance(location.system, fs.LocalFileSystem):
         return open(location.inner, "rb", 0)
-    return cast(BinaryIO, ReadAhead(location.system.open_input_file(location.inner), end))
+    return location.system.open_input_file(location.inner)
 
 
 def listed(

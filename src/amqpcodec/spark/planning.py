@@ -131,9 +131,11 @@ def plan(options: SparkReadOptions, warn: Warn = warn_unstitched) -> list[Record
     total = sum(file.size for file in files)
     for together in recordings(files, *rule, warn if options["stitch"] else str):
         parts = parts_of(together, options, total)
-        found += [parts] if options["stitch"] else [
-            (replace(part, last=True, recording=part.ranges[0].path),) for part in parts
-        ]
+        found += (
+            [parts]
+            if options["stitch"]
+            else [(replace(part, last=True, recording=part.ranges[0].path),) for part in parts]
+        )
     return found
 
 

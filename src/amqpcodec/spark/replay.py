@@ -20,7 +20,7 @@ from ..arrow.encoding import check_names
 from ..errors import AmqpError, EncodeError
 from ..options import SparkEncodingOptions, SparkWriteOptions
 from .committer import Committer
-from .files import check_regular, listed, open_file, without_secret
+from .files import check_regular, listed, open_anywhere, without_secret
 from .outputs import OutputFile, write_part
 from .reading import check_build
 from .steps import commit, each, removed_on_failure
@@ -101,7 +101,7 @@ def _plan(job: _Job, argument: None) -> Iterator[_RowGroups]:
             )
     job.prepare(files)
     for path in files:
-        with closing(open_file(path)) as file:
+        with closing(open_anywhere(path)) as file:
             try:
                 opened = parquet.ParquetFile(file)
             except ArrowInvalid as error:
@@ -119,7 +119,7 @@ def _plan(job: _Job, argument: None) -> Iterator[_RowGroups]:
 def _write(job: _Job, argument: tuple[int, _RowGroups]) -> list[OutputFile]:
     """Writes the messages of a part to a stream."""
     number, part = argument
-    with closing(open_file(part.path)) as file:
+    with closing(open_anywhere(part.path)) as file:
         found = parquet.ParquetFile(file, buffer_size=_READ_OCTETS if isinstance(file, FileIO) else 0)
         columns = _with_values(found.metadata, part.groups, _wanted(job.options))
         batches = found.iter_batches(_BATCH_ROWS, row_groups=part.groups, columns=columns)

@@ -79,6 +79,7 @@ class Begun(NamedTuple):
 def begin(job: Job, argument: None) -> list[Begun]:
     """Gives what is to be read, and makes the folder for what will be written."""
     check_build(job.options["impl"])
+    job.is_begun()  # before the files are looked at, which may take long
     warnings: list[str] = []
     recordings = plan(job.options, warnings.append)
     job.prepare(each.path for recording in recordings for part in recording for each in part.ranges)
