@@ -48,7 +48,7 @@ def test_a_file_is_divided_and_gives_the_same_rows(spark: Any, folder: Path) -> 
     path = sorted(folder.iterdir())[-1]
     found = read(spark, path, table="frames", maxPartitionBytes=path.stat().st_size // 5)
     assert found.select("offset").toArrow().num_rows
-    assert found.toArrow().equals(pa.Table.from_batches(arrow.read_capture(str(path), "frames")))
+    assert found.toArrow().equals(in_spark(arrow.CaptureSession("frames"), [path]))
 
 
 def test_the_source_is_found_without_being_registered_and_may_be(spark: Any, folder: Path) -> None:
@@ -75,7 +75,7 @@ def test_columns_can_be_named_by_an_option(spark: Any, folder: Path) -> None:
 def test_a_column_that_is_not_there_is_named_with_those_that_are(spark: Any, folder: Path) -> None:
     with pytest.raises(
         PySparkException,
-        match=r"no column 'exchnage'; there are file, flow, .*; the nearest name is 'exchange'",
+        match=r"no column 'exchnage'; there are file, recording, flow, .*; the nearest name is 'exchange'",
     ):
         read(spark, folder, "exchnage string").count()
 
@@ -131,7 +131,7 @@ def test_a_row_in_error_can_fail_the_query(spark: Any, damaged: Path) -> None:
 
 def test_the_pure_build_is_used_when_asked_for(spark: Any, folder: Path) -> None:
     path = sorted(folder.iterdir())[0]
-    assert read(spark, path, impl="py").toArrow().equals(pa.Table.from_batches(arrow.read_capture(str(path))))
+    assert read(spark, path, impl="py").toArrow().equals(in_spark(arrow.CaptureSession(), [path]))
 
 
 def test_a_table_in_the_catalog_is_refused_and_a_view_keeps_its_options(spark: Any, folder: Path) -> None:
