@@ -605,6 +605,10 @@ class SparkDecodingOptions(ColumnOptions, _Build, total=False):
     """Options of `spark.from_amqp` and `spark.decode_frames`."""
 
 
+class SparkCaptureOptions(CaptureOptions, _Build, total=False):
+    """Options of `spark.decode_captures`."""
+
+
 class SparkStreamOptions(StreamOptions, _Build, total=False):
     """Options of `spark.decode_streams`."""
 

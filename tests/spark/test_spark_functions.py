@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +14,18 @@ pytest.importorskip("pyspark")
 
 from pyspark.errors import PythonException
 from pyspark.sql import functions as sql
+from support.rotations import busy
 
 from amqpcodec import arrow, rabbitmq
-from amqpcodec.spark import decode_frames, decode_streams, decoding, from_amqp, functions, to_amqp
+from amqpcodec.spark import (
+    decode_captures,
+    decode_frames,
+    decode_streams,
+    decoding,
+    from_amqp,
+    functions,
+    to_amqp,
+)  # fmt: skip
 from amqpcodec.spark.packaging import packaged
 
 ACK = rabbitmq.encode_method(1, rabbitmq.Basic.Ack(7))
@@ -207,3 +218,29 @@ def test_the_stream_in_error_is_named(spark: Any) -> None:
     df = spark.createDataFrame([("good", 0, ACK), ("bad", 0, CUT_ARGUMENTS)], "flow string, at int, c binary")
     with pytest.raises(PythonException, match="in the stream bad"):
         decode_streams(df, "flow", "at", "c", table="methods", mode="fail").collect()
+
+
+def test_captures_that_spark_has_read_have_the_rows_of_files(spark: Any, tmp_path: Path) -> None:
+    busy(tmp_path / "a b.pcap", 60_000, seed=1)
+    (tmp_path / "b.pcap.gz").write_bytes(gzip.compress(busy(tmp_path / "a b.pcap", 40_000, seed=2)))
+    (tmp_path / "empty.pcap").write_bytes((tmp_path / "a b.pcap").read_bytes()[:24])
+    read = spark.read.format("binaryFile").load(str(tmp_path))
+    found = decode_captures(read, columns=["file", "flow", "offset", "body"]).toArrow().to_pylist()
+    expected = []
+    for path in sorted(tmp_path.iterdir()):
+        name = f"file:{path}"
+        for batch in arrow.read_capture(path, columns=["flow", "offset", "body"]):
+            expected += [{"file": name, **row} for row in batch.to_pylist()]
+    assert len(expected) > 100
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    with pytest.raises(ValueError, match="no column 'colour'"):
+        decode_captures(read, columns=["colour"])
+
+
+def test_a_value_that_is_no_capture_is_named(spark: Any) -> None:
+    df = spark.createDataFrame(
+        [("s3://there/notes", b"hello"), ("none", None)], "path string, content binary"
+    )
+    with pytest.raises(PythonException, match="s3://there/notes"):
+        decode_captures(df).collect()
+    assert decode_captures(df.where("content is null")).count() == 0

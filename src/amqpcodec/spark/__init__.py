@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .convert import pcap_to_parquet
-    from .decoding import decode_frames, decode_streams
+    from .decoding import decode_captures, decode_frames, decode_streams
     from .functions import from_amqp, to_amqp
     from .replay import parquet_to_stream
     from .schemas import table_schema
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # PySpark is imported when one of these names is used.
 _HOMES = {
+    "decode_captures": "decoding",
     "decode_frames": "decoding",
     "decode_streams": "decoding",
     "from_amqp": "functions",
@@ -36,6 +37,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "decode_captures",
     "decode_frames",
     "decode_streams",
     "from_amqp",

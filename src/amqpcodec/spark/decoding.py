@@ -14,7 +14,15 @@ from .. import arrow
 from .._options import select, takes
 from ..arrow.binary import UNTOLD
 from ..errors import DecodeError
-from ..options import DIALECT, ColumnOptions, SparkDecodingOptions, SparkStreamOptions, StreamOptions
+from ..options import (
+    DIALECT,
+    CaptureOptions,
+    ColumnOptions,
+    SparkCaptureOptions,
+    SparkDecodingOptions,
+    SparkStreamOptions,
+    StreamOptions,
+)  # fmt: skip
 from .packaging import packaged
 from .reading import check_build
 from .schemas import struct_type
@@ -65,6 +73,49 @@ def decode_frames(
             yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*fields, *kept]))
 
     return df.select(*dict.fromkeys([*names, col])).mapInArrow(packaged(decode), _behind(df, names, kept))
+
+
+@takes(SparkCaptureOptions)
+def decode_captures(
+    df: DataFrame,
+    content: str = "content",
+    path: str = "path",
+    *,
+    table: str = "messages",
+    **options: Unpack[SparkCaptureOptions],
+) -> DataFrame:
+    """All rows of a table that are in captures which Spark has read whole, each a recording of its own.
+
+    ``spark.read.format("binaryFile")`` reads them, with Spark's own credentials and from each file system
+    that Spark knows. A value of Spark has at most 2 GiB.
+
+    Args:
+        df: a table with a row for each capture.
+        content: the binary column with its octets, perhaps compressed. Null is no capture.
+        path: the column with its name, which the column `file` and errors have.
+        table: as for `amqpcodec.arrow.read_capture`.
+        options: those of `SparkCaptureOptions`.
+
+    Returns:
+        The columns of the table.
+
+    Raises:
+        TypeError, ValueError: no such table or column; an option that cannot be.
+    """
+    impl, chosen = options["impl"], select(CaptureOptions, options)
+    schema = arrow.CaptureSession(table, **chosen).schema
+    chosen["_impl"] = impl
+
+    def decode(batches: _Batches) -> _Batches:
+        check_build(impl)
+        for batch in batches:
+            for octets, name in zip(batch.column(content), batch.column(path).to_pylist(), strict=True):
+                if octets.is_valid:
+                    session = arrow.CaptureSession(table, **chosen)
+                    yield from session.read(pa.BufferReader(octets.as_buffer()), name)
+                    yield from session.finish()
+
+    return df.select(content, path).mapInArrow(packaged(decode), struct_type(schema))
 
 
 @takes(SparkStreamOptions, dialect=DIALECT)
