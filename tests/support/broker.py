@@ -30,6 +30,13 @@ FOLDERS = (
 CHOSEN = "AMQPCODEC_BROKER"
 START_SECONDS = 240  # on a machine that is busy with other things
 STOP_SECONDS = 20
+# Reads which process group is the node's. At the end of its input, also by a SIGKILL of the tests, it ends
+# the node, and the port mapper, which refuses while it knows a node.
+WATCHER = """
+while read -r next; do group=$next; done
+kill -s KILL -- "-$group"
+for seconds in 0 0.2 0.5; do sleep $seconds; epmd -port "$1" -kill && break; done
+"""
 
 
 class NoBrokerError(Exception):
@@ -124,6 +131,14 @@ class Node:
             "RABBITMQ_SCHEMA_DIR": str(folder / "schema"),
         }
         self._script = script
+        self._watcher = subprocess.Popen(
+            ["sh", "-c", WATCHER, "sh", str(self.epmd_port)],
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self.start()
 
     def start(self) -> None:
@@ -139,6 +154,9 @@ class Node:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        assert self._watcher.stdin is not None
+        self._watcher.stdin.write(b"%d\n" % self.process.pid)
+        self._watcher.stdin.flush()
 
     def wait(self) -> None:
         """Return once the node speaks AMQP.
@@ -167,14 +185,7 @@ class Node:
     def stop(self) -> None:
         """End the node, and the port mapper that it started."""
         self.end()
-        mapper = shutil.which("epmd")
-        if mapper is not None:
-            subprocess.run(
-                [mapper, "-port", str(self.epmd_port), "-kill"],
-                env=self.environment,
-                capture_output=True,
-                check=False,
-            )
+        self._watcher.communicate()
 
     def _answers(self) -> bool:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as connection:
