@@ -17,8 +17,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from random import SystemRandom
 
 # Where packages keep the script itself; the one on the PATH is often a wrapper that insists on its own user.
 FOLDERS = (
@@ -30,6 +31,7 @@ FOLDERS = (
 CHOSEN = "AMQPCODEC_BROKER"
 START_SECONDS = 240  # on a machine that is busy with other things
 STOP_SECONDS = 20
+PORTS = range(25000, 32768)  # below those that Linux, macOS and Windows give to connections
 # Reads which process group is the node's. At the end of its input, also by a SIGKILL of the tests, it ends
 # the node, and the port mapper, which refuses while it knows a node.
 WATCHER = """
@@ -213,16 +215,19 @@ def _script() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """So many ports of the loopback interface that nobody listens on."""
-    # All are held at once, so that they differ.
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """So many ports of the loopback interface that nobody listens on.
+
+    No connection is given one of them, so that they stay free for a node that is down for a while.
+    """
+    ports: list[int] = []
+    with ExitStack() as held:  # all at once, so that they differ
+        for port in SystemRandom().sample(PORTS, len(PORTS)):
+            if len(ports) == count:
+                break
+            with suppress(OSError):
+                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                ports.append(port)
+    return ports
 
 
 def main(command: list[str]) -> int:

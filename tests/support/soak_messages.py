@@ -56,6 +56,7 @@ class Faults:
             self.kills += fault is kill
             await fault(self.node, self.relay)
             while self.client.stats().connections == before:
+                assert self.node.process.poll() is None, "the node does not start again"
                 await asyncio.sleep(0.002)
 
 
