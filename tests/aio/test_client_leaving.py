@@ -113,6 +113,25 @@ async def test_what_a_queue_would_drop_is_kept_for_its_next_consumer(
     assert caplog.text.count("which would drop or dead-letter them if they went back: 2.") == 1
 
 
+async def test_what_is_kept_is_got_before_what_the_queue_has(world: World) -> None:
+    def consume(received: Received) -> None:
+        received.answer()
+        received.deliver(b"1", b"2", properties=returned(world, 20))
+
+    world.broker.on("basic.consume", consume)
+    world.broker.on("basic.get", lambda received: received.hand_out(b"of the queue"))
+    async with world.client() as client:
+        channel = counting(await client.channel())
+        async with channel.consume("q"):
+            await client.call(world.amqp.Queue.Declare("q"))
+        calls = [("other", False), ("q", True), ("q", False), ("q", False), ("q", False)]
+        got = [await channel.get(queue, no_ack=no_ack) for queue, no_ack in calls]
+        assert [each and each.body for each in got] == [b"of the queue"] * 2 + [b"1", b"2", b"of the queue"]
+        assert [each.ack() for each in got[2:] if each] == [True] * 3
+    assert len(world.broker.received("basic.get")) == 3
+    assert client.stats().dropped == 0
+
+
 @pytest.mark.parametrize("how", ["closed", "lost", "recovered"])
 async def test_what_is_kept_is_counted_where_the_broker_takes_it_back(
     world: World, caplog: pytest.LogCaptureFixture, how: str

@@ -17,8 +17,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from random import SystemRandom
 
 # Where packages keep the script itself; the one on the PATH is often a wrapper that insists on its own user.
 FOLDERS = (
@@ -30,6 +31,14 @@ FOLDERS = (
 CHOSEN = "AMQPCODEC_BROKER"
 START_SECONDS = 240  # on a machine that is busy with other things
 STOP_SECONDS = 20
+PORTS = range(25000, 32768)  # below those that Linux, macOS and Windows give to connections
+# Reads which process group is the node's. At the end of its input, also by a SIGKILL of the tests, it ends
+# the node, and the port mapper, which refuses while it knows a node.
+WATCHER = """
+while read -r next; do group=$next; done
+kill -s KILL -- "-$group"
+for seconds in 0 0.2 0.5; do sleep $seconds; epmd -port "$1" -kill && break; done
+"""
 
 
 class NoBrokerError(Exception):
@@ -124,6 +133,14 @@ class Node:
             "RABBITMQ_SCHEMA_DIR": str(folder / "schema"),
         }
         self._script = script
+        self._watcher = subprocess.Popen(
+            ["sh", "-c", WATCHER, "sh", str(self.epmd_port)],
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self.start()
 
     def start(self) -> None:
@@ -139,6 +156,9 @@ class Node:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        assert self._watcher.stdin is not None
+        self._watcher.stdin.write(b"%d\n" % self.process.pid)
+        self._watcher.stdin.flush()
 
     def wait(self) -> None:
         """Return once the node speaks AMQP.
@@ -167,14 +187,7 @@ class Node:
     def stop(self) -> None:
         """End the node, and the port mapper that it started."""
         self.end()
-        mapper = shutil.which("epmd")
-        if mapper is not None:
-            subprocess.run(
-                [mapper, "-port", str(self.epmd_port), "-kill"],
-                env=self.environment,
-                capture_output=True,
-                check=False,
-            )
+        self._watcher.communicate()
 
     def _answers(self) -> bool:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as connection:
@@ -202,16 +215,19 @@ def _script() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """So many ports of the loopback interface that nobody listens on."""
-    # All are held at once, so that they differ.
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """So many ports of the loopback interface that nobody listens on.
+
+    No connection is given one of them, so that they stay free for a node that is down for a while.
+    """
+    ports: list[int] = []
+    with ExitStack() as held:  # all at once, so that they differ
+        for port in SystemRandom().sample(PORTS, len(PORTS)):
+            if len(ports) == count:
+                break
+            with suppress(OSError):
+                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                ports.append(port)
+    return ports
 
 
 def main(command: list[str]) -> int:

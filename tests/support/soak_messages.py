@@ -21,6 +21,7 @@ LANES = 2  # channels, each with numbers of its own
 TASKS = 128
 SIZE = 200  # octets of a body
 ROUND_TRIP_SECONDS = 0.02
+QUIET_SECONDS = 1  # without a message, of a queue that says that it is empty
 
 Place = tuple[int, int]  # the lane of a message, and its number there
 
@@ -55,6 +56,7 @@ class Faults:
             self.kills += fault is kill
             await fault(self.node, self.relay)
             while self.client.stats().connections == before:
+                assert self.node.process.poll() is None, "the node does not start again"
                 await asyncio.sleep(0.002)
 
 
@@ -123,21 +125,27 @@ def lane_and_number(body: bytes) -> Place:
 
 
 async def read_all(url: str, queue: str, amqp: ModuleType) -> list[Place]:
-    """Empty a queue by a connection of its own, below the client; return its messages in order."""
-    found = []
+    """Empty a queue by a connection of its own, below the client; return its messages in order.
+
+    A queue that has come back says for a moment that it is empty. It is once nothing comes meanwhile.
+    """
+    found: list[Place] = []
     async with await connect(url, dialect=amqp) as stream:
         connection = stream.connection
         channel = connection.open_channel()
-        connection.send(channel, amqp.Queue.Declare(queue=queue, passive=True))
-        wanted = None
+        connection.send(channel, amqp.Basic.Consume(queue=queue, no_ack=True))
+        count = amqp.Queue.Declare(queue=queue, passive=True)
+        connection.send(channel, count)
+        before = -1
         async for event in stream:
             if isinstance(event, MessageReceived):
                 found.append(lane_and_number(event.body))
             elif isinstance(event, MethodReceived) and isinstance(event.method, amqp.Queue.DeclareOk):
-                wanted = event.method.message_count
-                connection.send(channel, amqp.Basic.Consume(queue=queue, no_ack=True))
-            if len(found) == wanted:
-                break
+                if event.method.message_count == 0 and len(found) == before:
+                    break
+                before = len(found)
+                await asyncio.sleep(QUIET_SECONDS)
+                connection.send(channel, count)
     return found
 
 

@@ -191,7 +191,8 @@ class Channel(Opened):
             timeout: as for `call`.
 
         Returns:
-            The message, to be settled; None where the queue is empty.
+            The message, to be settled; None where the queue is empty. One that the channel has kept comes
+            first, with the basic.deliver that it came by.
 
         Raises:
             ReplyError, ConnectionLostError, LateError: as `call`.
@@ -203,6 +204,8 @@ class Channel(Opened):
 
     async def _get(self, request: Any, late: LateError) -> Any:
         await self._client._until_ready(self)
+        if not request.no_ack and (kept := self._kept.take_first(request.queue)) is not None:
+            return kept
         reply = self._request(request)
         late.was_sent = True
         try:

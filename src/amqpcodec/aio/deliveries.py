@@ -197,7 +197,7 @@ def give_back(deliveries: Iterable[Delivery]) -> None:
 class Kept:
     """Unread deliveries of a channel that their queues would drop if they went back once more.
 
-    They wait for the next consumer of their queue on the channel.
+    They wait for the next consumer or basic.get of their queue on the channel.
     """
 
     __slots__ = ("_by_queue", "_ever", "_stats")
@@ -221,7 +221,7 @@ class Kept:
             self._stats.kept += len(tags)
             log.warning(
                 "unread messages of queue %r, which would drop or dead-letter them if they went back: %d. "
-                "Its next consumer on this channel gets them",
+                "Its next consumer or `get` on this channel gets them",
                 queue, len(tags),
             )  # fmt: skip
         return may
@@ -229,6 +229,11 @@ class Kept:
     def take(self, queue: str) -> list[Delivery]:
         """Return what was kept of a queue, for a consumer."""
         return self._by_queue.pop(queue, [])
+
+    def take_first(self, queue: str) -> Delivery | None:
+        """Return the first that was kept of a queue, if any was, for basic.get."""
+        kept = self._by_queue.get(queue)
+        return kept.pop(0) if kept else None
 
     def forget(self) -> None:
         """Count what is kept as dropped: the channel or connection is gone."""
