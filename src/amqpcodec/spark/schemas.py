@@ -62,7 +62,8 @@ def without_recording(columns: Iterable[str]) -> list[str]:
 def recording_place(columns: list[str] | None, theirs: pa.Schema) -> int | None:
     """Return where `recording` stands among the columns of a schema; None where it was not asked for."""
     if columns is None:
-        return theirs.get_field_index("file") + 1
+        names: list[str] = theirs.names
+        return names.index("file") + 1
     if RECORDING not in columns:
         return None
     before = columns[: columns.index(RECORDING)]
