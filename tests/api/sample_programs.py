@@ -39,7 +39,7 @@ def spark_tables(session: SparkSession, frame: DataFrame) -> list[DataFrame]:
     return [
         frame.select(decoded, encoded),
         spark.decode_frames(frame, "octets", keys=["id"], table="frames", mode="permissive"),
-        spark.decode_captures(frame, "content", "path", table="connections", port="any"),
+        spark.decode_captures(frame, "content", "path", table="connections", port=None),
         spark.decode_streams(frame, "connection", "offset", "octets", table="messages"),
         spark.pcap_to_parquet(session, "captures", "messages.parquet", table="messages", rotated="auto"),
         spark.parquet_to_stream(session, "messages.parquet", "frames", save="overwrite"),
