@@ -13,6 +13,7 @@ import pyarrow as pa
 from .. import IMPL, arrow
 from .._options import select
 from ..arrow.arrays import with_file
+from ..capture.elsewhere import hint
 from ..errors import AmqpError
 from ..options import AllCaptureOptions, AllStreamOptions, SparkReadOptions
 from .files import open_file
@@ -43,6 +44,7 @@ def batches(
     options: SparkReadOptions,
     *,
     on_state: Callable[[bytes], object] | None = None,
+    on_hint: Callable[[str], object] | None = None,
     **others: int,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a part.
@@ -52,6 +54,7 @@ def batches(
         columns: as for `amqpcodec.arrow.read_capture`.
         options: how to read.
         on_state: is called with the state behind the part, unless the recording ends there.
+        on_hint: is called with where else to look for AMQP, at the end of the part.
         others: those of `amqpcodec.arrow` that differ from `options`.
 
     Raises:
@@ -76,6 +79,8 @@ def batches(
         yield from session.finish()
     elif on_state is not None:
         on_state(session.suspend())
+    if on_hint is not None:
+        on_hint(hint(session.tracker, "port="))
 
 
 def states(parts: Sequence[Part], options: SparkReadOptions) -> Iterator[bytes]:
