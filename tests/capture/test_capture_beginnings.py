@@ -210,9 +210,7 @@ def test_the_first_two_segments_of_a_connection_joined_midway_may_be_swapped(str
     assert sum(map(len, frames(swapped))) == sum(each.end - each.begin for each in (one, two, *others))
 
 
-def test_the_first_segment_of_a_connection_joined_midway_waits_for_one_packet_or_a_while() -> (
-    None
-):
+def test_the_first_segment_of_a_connection_joined_midway_waits_for_one_packet_or_a_while() -> None:
     truth = make.conversations(3, count=2, bursts=4, opening=False, ends=False)
     first = next(packet for packet in truth.packets if packet.stream == (0, 0))
     other = next(packet for packet in truth.packets if packet.stream == (1, 0))

@@ -207,7 +207,7 @@ class _File:
             self._writer.close()
             octets = self._stream.tell()
         staged, path = self._names
-        return PartFile(staged, path, self._rows, octets, **self._times)
+        return PartFile(staged, path, self._rows, octets, self._times["ts_min"], self._times["ts_max"])
 
     def _see(self, which: str, time: int | None) -> None:
         known = self._times[which]
