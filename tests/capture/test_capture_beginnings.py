@@ -11,7 +11,15 @@ from support import make_capture as make
 from support.implementation import Implementation
 
 from amqpcodec import capture
-from amqpcodec.capture import CapturedFrame, Endpoint, Fault
+from amqpcodec.capture import (
+    CapturedFrame,
+    Data,
+    Endpoint,
+    Fault,
+    Packet,
+    StreamTracker,
+    read_segments,
+)
 
 REPLY = b"AMQP\0\0\x09\x01"
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
@@ -190,11 +198,42 @@ def test_the_real_ends_are_columns_of_connections(build: Implementation) -> None
 # -- late, reset, cut
 
 
+@pytest.mark.parametrize("stream", [(0, 0), (0, 1)])
+def test_the_first_two_segments_of_a_connection_joined_midway_may_be_swapped(stream: tuple[int, int]) -> None:
+    truth = make.conversations(3, count=1, bursts=4, opening=False, ends=False)
+    one, two, *others = [packet for packet in truth.packets if packet.stream == stream]
+    in_order = items([one, two, *others])
+    swapped = items([two, one, *others])
+    assert [each[0] for each in faults(swapped)] == [each[0] for each in faults(in_order)]
+    assert "lost" not in {each[0] for each in faults(swapped)}
+    assert frames(swapped) == frames(in_order)
+    assert sum(map(len, frames(swapped))) == sum(each.end - each.begin for each in (one, two, *others))
+
+
+def test_the_first_segment_of_a_connection_joined_midway_waits_for_one_packet_or_a_while() -> None:
+    truth = make.conversations(3, count=2, bursts=4, opening=False, ends=False)
+    first = next(packet for packet in truth.packets if packet.stream == (0, 0))
+    other = next(packet for packet in truth.packets if packet.stream == (1, 0))
+    packets = [
+        Packet(number, each.time_ns, 1, each.octets, len(each.octets))
+        for number, each in enumerate((first, other), 1)
+    ]
+    segments: list[Any] = list(read_segments(packets))
+    tracker = StreamTracker()
+    assert not tracker.feed(segments[0])
+    assert [event.packet for event in tracker.feed(segments[0]._replace(data=b"", length=0))] == [1]
+    tracker = StreamTracker()
+    assert not tracker.feed(segments[0])
+    late = segments[1]._replace(time_ns=segments[0].time_ns + 300_000_000)
+    assert [event.packet for event in tracker.feed(late)] == [1]
+    assert [event.packet for event in tracker.finish() if isinstance(event, Data)] == [2]
+
+
 def test_octets_before_the_first_of_a_recording_that_come_late_are_told_once() -> None:
     truth = make.conversations(3, count=1, bursts=4, opening=False, ends=False)
     sent = [packet for packet in truth.packets if packet.stream == (0, 0)]
-    one, two, *others = sent
-    found = items([two, one, one, *others])
+    one, two, three, *others = sent
+    found = items([two, three, one, one, *others])
     [fault] = [each for each in faults(found) if each[2] < 0]
     length = one.end - one.begin
     assert fault == ("lost", "octets before the first of the recording, which came too late", -length, length)

@@ -17,6 +17,7 @@ from support.parts import rows_of
 from support.troubled import calm
 
 from amqpcodec import arrow, capture, stats
+from amqpcodec.capture.writing import Conversation, PacketWriter
 from amqpcodec.cli import main
 
 SERVICE = bytes((10, 0, 9, 9))
@@ -101,6 +102,21 @@ def test_equal_ends_in_two_tunnels_with_other_octets_are_no_copies(impl: Impleme
     ]
     rows = counted(impl.name, make.pcap(sorted(both, key=lambda packet: packet.time_ns)))
     assert [row["copy_of"] for row in rows] == [None, None]
+
+
+def test_connections_of_two_recorders_that_say_the_same_at_once_are_no_copies(impl: Implementation) -> None:
+    """Each recorder counts its own connections; mergecap puts their packets into one file."""
+    file = io.BytesIO()
+    writer = PacketWriter(file)
+    ends = [capture.Endpoint(bytes((10, 0, 0, host)), 40000) for host in (1, 2, 3)]
+    talks = [
+        Conversation(writer, end, capture.Endpoint(SERVICE, 5672), make.START_NS + at, 1)
+        for at, end in enumerate(ends)
+    ]
+    for at, talk in enumerate(talks):
+        talk.send(CLIENT, b"AMQP\0\0\x09\x01", make.START_NS + 10 + at)
+    rows = counted(impl.name, file.getvalue())
+    assert [row["copy_of"] for row in rows] == [None] * len(ends)
 
 
 def test_both_builds_leave_out_the_same(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -138,8 +139,9 @@ def test_a_reset_is_one_in_the_capture(tmp_path: Path) -> None:
 
 def wrapping(file: BytesIO, left: int) -> Conversation:
     """A conversation of which the client's sequence numbers begin again within so many octets."""
-    number = next(n for n in range(1, 1 << 22) if 2**32 - left < n * 0x3779B97F % 2**32)
     ends = Endpoint(bytes((10, 0, 0, 1)), 40001), Endpoint(bytes((10, 0, 0, 9)), 5672)
+    first = crc32(bytes((10, 0, 0, 1)) + b"\x9c\x41" + bytes((10, 0, 0, 9)) + b"\x16\x28")
+    number = next(n for n in range(1, 1 << 22) if 2**32 - left < (n * 0x3779B97F + first) % 2**32)
     return Conversation(PacketWriter(file), *ends, 0, number, LARGE_SEGMENT)
 
 

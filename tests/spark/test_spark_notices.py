@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from support import make_capture as make
+
 from amqpcodec.spark import pcap_to_parquet, table_schema
 from amqpcodec.spark.notices import NothingFoundWarning, warn_of_files
 from amqpcodec.spark.options import read_options
@@ -17,6 +19,7 @@ from amqpcodec.spark.planning import bad_part
 from amqpcodec.spark.readers import AmqpReader
 
 BUNNY = Path(__file__).parents[2] / "examples" / "real-bunny.pcap"
+ELSEWHERE = "; port 5672 has AMQP: try port=5672"
 
 
 def read(table: str = "messages", **options: str) -> int:
@@ -30,12 +33,20 @@ def read(table: str = "messages", **options: str) -> int:
 def test_a_worker_warns_of_a_part_without_a_row(table: str) -> None:
     with pytest.warns(NothingFoundWarning) as caught:
         assert read(table, port="5673") == 0
-    assert str(caught[0].message) == f"no {table} found in '{BUNNY}' on port 5673; try port=any"
+    assert str(caught[0].message) == f"no {table} found in '{BUNNY}' on port 5673{ELSEWHERE}"
 
 
 def test_several_ports_are_all_named() -> None:
-    with pytest.warns(NothingFoundWarning, match=r"on ports 7, 5673; try port=any$"):
+    with pytest.warns(NothingFoundWarning, match=rf"on ports 7, 5673{ELSEWHERE}$"):
         read(port="5673,7")
+
+
+def test_another_port_is_not_suggested_where_this_one_is_right(tmp_path: Path) -> None:
+    talk = make.Talk(make.Truth(), 0, (100, 200))
+    talk.open()
+    (tmp_path / "opened.pcap").write_bytes(make.pcap(talk.truth.packets))
+    with pytest.warns(NothingFoundWarning, match=r"on port 5672$"):
+        assert not read(path=str(tmp_path / "opened.pcap"))
 
 
 def test_there_is_no_warning_of_an_empty_table_of_errors_or_of_a_port_with_amqp() -> None:
@@ -59,7 +70,7 @@ def test_a_warning_of_files_names_the_line_of_who_called_the_caller(recordings: 
 
 @pytest.mark.spark
 def test_a_conversion_warns_of_captures_without_a_row(spark: Any, tmp_path: Path) -> None:
-    with pytest.warns(NothingFoundWarning, match=r"^no messages found on port 5673; try port=any$"):
+    with pytest.warns(NothingFoundWarning, match=rf"^no messages found on port 5673{ELSEWHERE}$"):
         pcap_to_parquet(spark, str(BUNNY), str(tmp_path / "out"), port=5673)
     assert (tmp_path / "out" / "_SUCCESS").exists()
     with warnings.catch_warnings():

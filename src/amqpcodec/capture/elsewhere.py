@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from amqpcodec._kernel.wire import FRAME_END
 
 from .model import Segment
 
+if TYPE_CHECKING:
+    from .streams_py import StreamTracker
+
 _MOST = 64  # ports
+_MOST_NAMED = 3  # in a hint
 _AMQP_1_0 = (b"\0\1\0\0", b"\2\1\0\0", b"\3\1\0\0")
 _FRAME_TYPES = (1, 2, 3, 8)
 _KNOWN = {5552: "streams of RabbitMQ", 15672: "the management of RabbitMQ"}
@@ -35,6 +41,22 @@ class Elsewhere:
         elif len(self.ports) < _MOST or port in self.ports:
             # A protocol that shows itself in any connection is that of the port.
             self.ports[port] = what if self.ports.get(port) != AMQP else AMQP
+
+
+def hint(tracker: StreamTracker | None, option: str) -> str:
+    """Return where else to look for AMQP, as the end of a sentence; "" where the port is right.
+
+    Args:
+        tracker: has followed the connections; None if nobody knows what is on other ports.
+        option: how a port is given, up to its number.
+    """
+    ports = [] if tracker is None else sorted(tracker.elsewhere.ports.items())
+    if ports:
+        listed = ", ".join(f"port {port} has {what}" for port, what in ports[:_MOST_NAMED])
+        readable = [str(port) for port, what in ports if what == AMQP][:_MOST_NAMED]
+        return f"; {listed}{f': try {option}' * bool(readable)}{','.join(readable)}"
+    is_elsewhere = tracker is None or (tracker.elsewhere.others and not tracker.heard)
+    return f"; try {option}any" * is_elsewhere
 
 
 def _guess(octets: bytes) -> str:

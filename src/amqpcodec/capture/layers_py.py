@@ -290,6 +290,9 @@ class Walk(Links):
         if port == 51820 or source == 51820:
             known = 1 <= data[at + 8] <= 4 and not self._u32(at + 8) & 0xFFFFFF
             return self._unread(ENCRYPTED, WIREGUARD) if known else FOREIGN
+        if port == 1701 or source == 1701:  # L2TP; the highest bit is that of its own messages
+            known = data[at + 8] < 0x80 and data[at + 9] & 15 == 2
+            return self._unread(UNKNOWN_TUNNEL, 1701) if known else FOREIGN
         if self._u32(at + 8) == 0x08000000 and not data[at + 15] and self._is_ethernet(at + 16):
             return VXLAN
         return FOREIGN

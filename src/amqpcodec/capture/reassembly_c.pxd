@@ -44,8 +44,9 @@ cdef class Reassembler:
     cpdef bint open(self, long long isn) except -1
     @cython.locals(ahead=cython.longlong)
     cpdef bint fits(self, long long seq) noexcept
-    @cython.locals(ahead=cython.longlong)
+    @cython.locals(known=cython.longlong, ahead=cython.longlong)
     cdef bint expects(self, long long seq) except -1
+    cdef bint precedes(self, long long seq, long long length) except -1
     cpdef bint continues(self, long long seq) noexcept
     cpdef long long distance(self, long long seq) noexcept
     @cython.locals(ahead=cython.longlong)

@@ -69,8 +69,8 @@ class Reassembler:
         out_of_order_segments: how many segments may wait.
 
     `add`, `acknowledge`, `jump`, `skip_holes` and `flush` return the chunks that are now in order; a chunk
-    without octets is a gap. `stray` is a segment far away, which the tracker keeps until the next segment
-    decides about it.
+    without octets is a gap. `stray` is a segment far away, or the first one of all, which the tracker keeps
+    until the next segment decides about it.
     """
 
     __slots__ = (
@@ -121,6 +121,11 @@ class Reassembler:
         return self._isn >= 0
 
     @property
+    def begun(self) -> bool:
+        """Return whether the place of any octet is known."""
+        return self._base >= 0
+
+    @property
     def complete(self) -> bool:
         """Return whether everything up to the sender's FIN was emitted."""
         return self.ending and self._next >= self._fin
@@ -152,14 +157,21 @@ class Reassembler:
 
     def expects(self, seq: int) -> bool:
         """Return whether a sequence number is near what is known of the direction, if anything is."""
-        if self._base >= 0 or self._early_ack < 0:
+        if self._base >= 0:
             return self.fits(seq)
-        ahead = ((seq - self._early_ack + _HALF) & _SEQUENCE_MASK) - _HALF
+        known = self._early_ack if self.stray is None else self.stray.seq
+        if known < 0:
+            return True
+        ahead = ((seq - known + _HALF) & _SEQUENCE_MASK) - _HALF
         return -self._out_of_order_bytes <= ahead <= self._out_of_order_bytes
 
     def continues(self, seq: int) -> bool:
         """Return whether a sequence number is the next one expected, or that of a keep-alive."""
         return self._base >= 0 and -1 <= self.distance(seq) <= 0
+
+    def precedes(self, seq: int, length: int) -> bool:
+        """Return whether octets end where `stray` begins."""
+        return self.stray is not None and not (self.stray.seq - seq - length) & _SEQUENCE_MASK
 
     def distance(self, seq: int) -> int:
         """Octets from the next one expected to a sequence number; negative for what was emitted."""

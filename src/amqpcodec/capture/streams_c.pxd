@@ -2,7 +2,7 @@ cimport cython
 
 from .reassembly_c cimport Chunk, Reassembler
 
-cdef long long _NO_TIME, _NEVER, _LARGEST_JUMP, _CLOSING_NS
+cdef long long _NO_TIME, _NEVER, _LARGEST_JUMP, _CLOSING_NS, _HELD_NS
 cdef int COMPARED, ENOUGH
 
 
@@ -48,6 +48,7 @@ cdef class StreamTracker:
     cdef dict _other_tunnels
     cdef list _silent
     cdef object _closing
+    cdef object _held
     cdef long long _deadline
     cdef long long _fed
     cdef long long _count
@@ -80,6 +81,11 @@ cdef class StreamTracker:
     @cython.locals(own=Reassembler, peer=Reassembler, flags=cython.int, length=cython.longlong)
     cdef object _advance(self, Flow flow, int direction, object segment, list events)
     @cython.locals(own=Reassembler)
+    cdef bint _joins(self, Flow flow, int direction, object segment, list events) except -1
+    cdef int _hold(self, Flow flow) except -1
+    @cython.locals(own=Reassembler, direction=cython.int)
+    cdef int _let_go(self, Flow flow, list events) except -1
+    @cython.locals(own=Reassembler)
     cdef object _far_away(self, Flow flow, int direction, object segment, list events)
     @cython.locals(flow=Flow, former=Flow)
     cdef Flow _new_flow(self, object key, object segment)
@@ -87,6 +93,7 @@ cdef class StreamTracker:
     @cython.locals(one=Reassembler, other=Reassembler)
     cdef int _expect_close(self, Flow flow) except -1
     cdef int _set_deadline(self) except -1
+    @cython.locals(flow=Flow)
     cdef int _settle(self, object time_ns, list events) except -1
     cdef int _finish_flow(self, Flow flow, list events) except -1
     @cython.locals(one=Reassembler, other=Reassembler, waiting=cython.longlong)

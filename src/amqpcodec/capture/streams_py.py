@@ -40,6 +40,7 @@ MAX_CONNECTIONS = 65536
 # A jump ahead of the window is a gap up to this size; beyond it, the 4-tuple has been used anew.
 _LARGEST_JUMP = 1 << 30
 _CLOSING_NS = 2_000_000_000  # how long late segments of a closed connection are awaited
+_HELD_NS = 200_000_000  # how long the first segment of a connection joined midway waits for the one before it
 _NO_TIME = -(1 << 62)  # below every time
 _NEVER = 1 << 62
 _LATE = "octets before the first of the recording, which came too late"
@@ -212,7 +213,9 @@ class StreamTracker:
         # One entry a connection, the one longest silent first; its count of segments may be out of date.
         self._silent: list[tuple[int, _Key]] = []
         self._closing: OrderedDict[Flow, int] = OrderedDict()  # -> its deadline
-        self._deadline = _NEVER  # of the first one closing
+        # Those joined midway whose first segment waits, as `stray` -> until when.
+        self._held: OrderedDict[Flow, int] = OrderedDict()
+        self._deadline = _NEVER  # of the first one closing or held
         self._fed = 0
         self._count = 0
         self._waiting = 0
@@ -241,7 +244,8 @@ class StreamTracker:
             self._compare(flow, segment, events)
         if flow.selected:
             flow.note(segment.packet, time_ns)
-            self._advance(flow, direction, segment, events)
+            if flow.compared > 2 or not self._joins(flow, direction, segment, events):
+                self._advance(flow, direction, segment, events)
             self._recount(flow)
             if self._waiting > self._max_waiting:
                 self._make_room(events)
@@ -329,6 +333,9 @@ class StreamTracker:
         """Continue from a state, before anything is fed; returns the connections by their numbers."""
         self._fed, self._count = state.number(0), state.number(0)
         flows = [self._restored(fields) for fields in state.items()]
+        for flow in flows:
+            if flow.selected and any(each.stray and not each.begun for each in flow.directions):
+                self._hold(flow)
         self._silent.sort()
         for fields in state.items():
             flow = flows[fields.number(0, len(flows) - 1)]
@@ -430,6 +437,46 @@ class StreamTracker:
             flow.selected = False
             flow.compared = COMPARED
 
+    def _joins(self, flow: Flow, direction: int, segment: Segment, events: list[Event]) -> bool:
+        """Take one of the first two segments of a connection joined midway, which may have been swapped.
+
+        The first one waits for the second. Returns whether nothing is left to do with this one.
+        """
+        own = flow.directions[direction]
+        if flow.compared == 1:
+            if own.begun or not segment.length or segment.flags & (SYN | FIN | RST):
+                return False
+            self._advance(flow, direction, segment._replace(data=b"", length=0), events)
+            own.stray = segment
+            self._hold(flow)
+            self._set_deadline()
+            return True
+        if flow not in self._held:
+            return False
+        first = own.stray
+        if not segment.length or not own.precedes(segment.seq, segment.length):
+            self._let_go(flow, events)
+            return False
+        own.stray = None
+        self._advance(flow, direction, segment, events)
+        own.stray = first
+        self._let_go(flow, events)
+        return True
+
+    def _hold(self, flow: Flow) -> None:
+        last = _NEVER if flow.time_ns == _NO_TIME else flow.time_ns + min(_HELD_NS, self._timeout_ns)
+        self._held[flow] = last
+
+    def _let_go(self, flow: Flow, events: list[Event]) -> None:
+        """Take the first segment of a connection, which has waited."""
+        del self._held[flow]
+        self._set_deadline()
+        for direction in (CLIENT_TO_SERVER, SERVER_TO_CLIENT):
+            own = flow.directions[direction]
+            first, own.stray = own.stray, None
+            if first is not None:
+                flow.add(direction, first, events)
+
     def _advance(self, flow: Flow, direction: int, segment: Segment, events: list[Event]) -> None:
         own, peer = flow.directions[direction], flow.directions[1 - direction]
         flags, length = segment.flags, segment.length
@@ -509,15 +556,24 @@ class StreamTracker:
             self._set_deadline()
 
     def _settle(self, time_ns: int, events: list[Event]) -> None:
-        """Close connections that FIN or RST ended a while ago: missing octets will not come any more."""
+        """Close connections that FIN or RST ended a while ago: missing octets will not come any more. Nor do
+        those before a first segment that has waited."""
         while self._deadline < time_ns:
-            self._finish_flow(next(iter(self._closing)), events)
+            if next(iter(self._held.values()), _NEVER) < time_ns:
+                flow = next(iter(self._held))
+                self._let_go(flow, events)
+                self._recount(flow)
+            else:
+                self._finish_flow(next(iter(self._closing)), events)
 
     def _set_deadline(self) -> None:
-        self._deadline = next(iter(self._closing.values()), _NEVER)
+        closing, held = next(iter(self._closing.values()), _NEVER), next(iter(self._held.values()), _NEVER)
+        self._deadline = min(closing, held)
 
     def _finish_flow(self, flow: Flow, events: list[Event]) -> None:
         if flow.selected:
+            if flow in self._held:
+                self._let_go(flow, events)
             flow.close(CLIENT_TO_SERVER, events)
             flow.close(SERVER_TO_CLIENT, events)
             self._recount(flow)
@@ -549,6 +605,8 @@ class StreamTracker:
         """Skip missing octets, of the connections longest silent first. It frees half of the memory, so
         it does not run for every segment."""
         for flow in self._by_silence():
+            if flow in self._held:
+                self._let_go(flow, events)
             for direction in (CLIENT_TO_SERVER, SERVER_TO_CLIENT):
                 own = flow.directions[direction]
                 own.stray = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from typing import BinaryIO, Protocol
+from zlib import crc32
 
 from .model import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Endpoint
 
@@ -70,6 +71,11 @@ class PacketWriter:
         self._file.writelines(records)
 
 
+def _mixed(*ends: Endpoint) -> int:
+    """Return a number of some ends, so that merged recordings have no copies of each other's connections."""
+    return crc32(b"".join(end.address + end.port.to_bytes(2, "big") for end in ends))
+
+
 class Conversation:
     """One TCP connection, open from the making of this object on.
 
@@ -100,7 +106,7 @@ class Conversation:
         self._ends = client, server
         self._segment = segment
         self._open = [CLIENT_TO_SERVER, SERVER_TO_CLIENT]
-        start = number * 0x3779B97F
+        start = number * 0x3779B97F + _mixed(client, server)
         self._next = [start % 2**32, (start ^ 0x55555555) % 2**32]
         for direction, flags in (
             (CLIENT_TO_SERVER, _SYN),

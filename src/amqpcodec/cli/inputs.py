@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from .._nearest import nearest_hint
 from ..capture import ByteSource, CaptureError, StreamTracker
 from ..capture.container import first_time
-from ..capture.elsewhere import AMQP
+from ..capture.elsewhere import hint
 from ..capture.series import may_overlap, natural, series, uncompressed
 from ..capture.tails import last_time
 from ..options import AMQP_PORT, KEEP
@@ -31,7 +31,6 @@ _NO_CAPTURE = (
 )
 
 PATIENCE = 5.0  # seconds without anything from a pipe, until there is a hint
-_MOST_PORTS = 3  # that a hint names
 _FEW = 1024  # octets: the beginning of a capture, and hardly a packet
 _HELD_BACK = "if there is traffic, tcpdump holds it back: have it run with -U --immediate-mode"
 _OTHERS = "; amqpcodec decode --port any says what its connections are, such as TLS"
@@ -254,13 +253,7 @@ def searched(arguments: argparse.Namespace, tracker: StreamTracker | None = None
         return "any port"
     noun = "port" if len(chosen) == 1 else "ports"
     where = f"{noun} {', '.join(map(str, chosen))}"
-    ports = {} if tracker is None else tracker.elsewhere.ports
-    if ports:
-        listed = ", ".join(f"port {port} has {what}" for port, what in sorted(ports.items())[:_MOST_PORTS])
-        readable = [str(port) for port, what in sorted(ports.items()) if what == AMQP][:_MOST_PORTS]
-        return f"{where}; {listed}{': try --port ' * bool(readable)}{','.join(readable)}"
-    is_elsewhere = tracker is None or (tracker.elsewhere.others and not tracker.heard)
-    return where + "; try --port any" * is_elsewhere
+    return where + hint(tracker, "--port ")
 
 
 def searched_in_vain(arguments: argparse.Namespace, tracker: StreamTracker | None = None) -> str:

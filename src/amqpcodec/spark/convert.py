@@ -120,4 +120,5 @@ def _warn_of_nothing(job: tasks.Job, recordings: list[Recording], written: list[
     captures = any(part.kind == "capture" for recording in recordings for part in recording)
     rows = sum(file.rows for file in written)
     if captures and not rows and job.options["table"] != "errors" and job.options["mode"] != "drop":
-        warnings.warn(nothing_found(job.options), NothingFoundWarning, stacklevel=5)
+        hint = next(filter(None, (file.hint for file in written)), "")
+        warnings.warn(nothing_found(job.options, hint), NothingFoundWarning, stacklevel=5)

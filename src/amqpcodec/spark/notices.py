@@ -43,24 +43,32 @@ def no_files(paths: Iterable[str]) -> str:
     return f"nothing to read: no file, or only empty ones, in {', '.join(map(repr, paths))}"
 
 
-def nothing_found(options: SparkReadOptions, where: str = "") -> str:
+def nothing_found(options: SparkReadOptions, hint: str, where: str = "") -> str:
     """The message, with what else to try.
 
     Args:
         options: what was read.
+        hint: where else to look, see `capture.elsewhere.hint`.
         where: the files, as the end of a sentence.
     """
     ports = options["port"]
     listed = [ports] if isinstance(ports, int) else list(ports or ())
     noun = "port" if len(listed) == 1 else "ports"
-    searched = f"{noun} {', '.join(map(str, listed))}; try port=any" if listed else "any port"
+    searched = f"{noun} {', '.join(map(str, listed))}{hint}" if listed else "any port"
     return f"no {options['table']} found{where} on {searched}"
 
 
 def warning_if_empty(
-    part: Part, batches: Iterable[pa.RecordBatch], options: SparkReadOptions
+    part: Part, batches: Iterable[pa.RecordBatch], options: SparkReadOptions, hints: list[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of a part; warns in the log of the worker if a recording begins without a row."""
+    """The batches of a part; warns in the log of the worker if a recording begins without a row.
+
+    Args:
+        part: what is read.
+        batches: its rows.
+        options: how it is read.
+        hints: has where else to look, once the batches are exhausted.
+    """
     rows = 0
     for batch in batches:
         rows += batch.num_rows
@@ -72,4 +80,4 @@ def warning_if_empty(
     if rows or not expected or part.kind != "capture" or options["mode"] == "drop":
         return
     files = ", ".join(repr(each.path) for each in part.ranges[:3])
-    warnings.warn(nothing_found(options, f" in {files}"), NothingFoundWarning, stacklevel=2)
+    warnings.warn(nothing_found(options, "".join(hints), f" in {files}"), NothingFoundWarning, stacklevel=2)

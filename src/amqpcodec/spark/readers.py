@@ -59,8 +59,9 @@ class RowReader(Packaged):
         for place in partition.places:
             part = states.begun(place)
             on_state = partial(states.leave, place) if self.divided else None
-            found = batches(part, self.columns, options, on_state=on_state)
-            for batch in warning_if_empty(part, found, options):
+            hints: list[str] = []
+            found = batches(part, self.columns, options, on_state=on_state, on_hint=hints.append)
+            for batch in warning_if_empty(part, found, options, hints):
                 if folder is not None:
                     touch(folder)
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)

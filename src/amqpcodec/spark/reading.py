@@ -13,6 +13,7 @@ import pyarrow as pa
 from .. import IMPL, arrow
 from .._options import select
 from ..arrow.arrays import repeated, with_file
+from ..capture.elsewhere import hint
 from ..errors import AmqpError
 from ..options import AllCaptureOptions, AllStreamOptions, SparkReadOptions
 from .files import open_file
@@ -44,6 +45,7 @@ def batches(
     options: SparkReadOptions,
     *,
     on_state: Callable[[bytes], object] | None = None,
+    on_hint: Callable[[str], object] | None = None,
     **others: int,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a part.
@@ -53,6 +55,7 @@ def batches(
         columns: as for `amqpcodec.arrow.read_capture`, and `recording`.
         options: how to read.
         on_state: is called with the state behind the part, unless the recording ends there.
+        on_hint: is called with where else to look for AMQP, at the end of the part.
         others: those of `amqpcodec.arrow` that differ from `options`.
 
     Raises:
@@ -63,7 +66,7 @@ def batches(
     check_build(options["impl"])
     named = list(columns)
     theirs = without_recording(named)
-    for batch in _batches(part, theirs, options, on_state, others):
+    for batch in _batches(part, theirs, options, on_state, on_hint, others):
         place = recording_place(named, batch.schema)
         if place is None:
             yield batch
@@ -79,6 +82,7 @@ def _batches(
     columns: list[str],
     options: SparkReadOptions,
     on_state: Callable[[bytes], object] | None,
+    on_hint: Callable[[str], object] | None,
     others: dict[str, int],
 ) -> Iterator[pa.RecordBatch]:
     if part.kind == "bad":
@@ -97,6 +101,8 @@ def _batches(
         yield from session.finish()
     elif on_state is not None:
         on_state(session.suspend())
+    if on_hint is not None:
+        on_hint(hint(session.tracker, "port="))
 
 
 def states(parts: Sequence[Part], options: SparkReadOptions) -> Iterator[bytes]:

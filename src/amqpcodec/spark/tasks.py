@@ -54,6 +54,7 @@ class PartFile(NamedTuple):
         path: where it will be.
         rows, octets: how many it has.
         ts_min, ts_max: microseconds of its first and last time; None without.
+        hint: where else to look for AMQP.
     """
 
     staged: str
@@ -62,6 +63,7 @@ class PartFile(NamedTuple):
     octets: int
     ts_min: int | None
     ts_max: int | None
+    hint: str = ""
 
 
 class Begun(NamedTuple):
@@ -101,16 +103,16 @@ def convert(job: Job, argument: tuple[int, Sequence[Place]]) -> list[PartFile]:
         # A batch for a group, which need not be copied. Small ones do with less room to grow in.
         large = {"batch_rows": _GROUP_ROWS, "_batch_bytes": _GROUP_BYTES}
     states = States(job.staging, job.options, partial(_parts, job))
+    hints: list[str] = []
     with closing(_Files(job, number)) as files:
         for place in places:
             on_state = partial(states.leave, place)
-            for batch in batches(
-                states.begun(place), _names(job.options), job.options, on_state=on_state, **large
-            ):
+            part, names = states.begun(place), _names(job.options)
+            for batch in batches(part, names, job.options, on_state=on_state, on_hint=hints.append, **large):
                 files.add(batch)
                 del batch  # before the next one is made
         files.finish()
-    return files.written
+    return [file._replace(hint=next(filter(None, hints), "")) for file in files.written]
 
 
 def _parts(job: Job, place: Place) -> Recording:
@@ -206,7 +208,7 @@ class _File:
             self._writer.close()
             octets = self._stream.tell()
         staged, path = self._names
-        return PartFile(staged, path, self._rows, octets, **self._times)
+        return PartFile(staged, path, self._rows, octets, self._times["ts_min"], self._times["ts_max"])
 
     def _see(self, which: str, time: int | None) -> None:
         known = self._times[which]

@@ -202,10 +202,11 @@ class Collector:
         for batch in map(_with_octets, rows["deliveries"]):
             self._add_messages(batch)
             self._add_queues(batch)
-            self._outcomes.add(name, batch)
+            self._outcomes.add(name, batch, flows.in_tunnels)
         for row in _rows(rows["connections"]):
-            self._add_connection(name, row)
             flow = row["flow"]
+            row["client"] = flows.in_tunnels.get(flow, row["client"])
+            self._add_connection(name, row)
             by_recording = flows.end(row, watcher.end(flow))
             self._outcomes.end(row, by_recording, flows.last_ns if by_recording else flows.end_ns(flow))
         flows.forget_closed()

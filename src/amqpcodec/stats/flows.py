@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..capture import CLIENT_TO_SERVER, Close, Connection, Data, Event, Fault, Gap
+from ..capture import CLIENT_TO_SERVER, Close, Connection, Data, Endpoint, Event, Fault, Gap
 from ..options import KEEP
 from .counters import Tally
 from .lives import Lives, Stays
@@ -83,6 +83,11 @@ class _Flow:
         self.last[direction] = time_ns
 
 
+def named(end: Endpoint | None) -> str | None:
+    """Return address and port of an end, and the tunnels that tell it from equal ends in others."""
+    return f"{end} in {end.tunnel}" if end and end.tunnel else str(end) if end else None
+
+
 class Flows:
     """The connections of a file, as long as rows of theirs may come.
 
@@ -104,6 +109,7 @@ class Flows:
         self._flows: dict[int | None, _Flow] = {}
         self._closed: list[_Flow] = []
         self._ending: dict[_Flow, None] = {}  # closed, and nothing was recorded since
+        self.in_tunnels: dict[int | None, str | None] = {}  # the clients of connections, by number
         self.last_ns: int | None = None
 
     def see(self, events: Iterable[Event | Fault]) -> None:
@@ -130,9 +136,9 @@ class Flows:
         return known.connection.dialect if known else None
 
     def client(self, flow: int | None) -> str | None:
-        """Return the address and port of the client of a connection, if it is known."""
+        """Return the name of the client of a connection, if it is known."""
         known = self._flows.get(flow)
-        return str(known.connection.client) if known and known.connection.client else None
+        return named(known.connection.client) if known else None
 
     def end_ns(self, flow: int | None) -> int | None:
         """Return when the last octets of a connection came, or its end."""
@@ -174,6 +180,7 @@ class Flows:
         """All rows of the events so far have come."""
         for flow in self._closed:
             self._flows.pop(flow.connection.number, None)
+            self.in_tunnels.pop(flow.connection.number, None)
         self._closed.clear()
 
     def finish(self) -> None:
@@ -181,7 +188,10 @@ class Flows:
         self._end_all(by_recording=True)
 
     def _open(self, event: Event) -> _Flow:
-        flow = self._flows[event.connection.number] = _Flow(event.connection)
+        connection = event.connection
+        flow = self._flows[connection.number] = _Flow(connection)
+        if connection.client is not None and connection.client.tunnel:
+            self.in_tunnels[connection.number] = named(connection.client)
         if isinstance(event, Data) and event.direction == CLIENT_TO_SERVER:
             flow.begun = event.octets[:4] == b"AMQP"
         return flow
@@ -249,6 +259,6 @@ class Flows:
         text: str | None = None,
     ) -> None:
         connection = flow.connection
-        client, server = (str(end) if end else None for end in (connection.client, connection.server))
-        where = self._file, connection.number, client, server, direction
+        server = str(connection.server) if connection.server else None
+        where = self._file, connection.number, named(connection.client), server, direction
         self._incidents.add(Incident(kind, *where, time_ns, duration_ns, text))

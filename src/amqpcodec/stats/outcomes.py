@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,7 @@ from .._columns.origins import NO_TIME
 from .._columns.steps import PUBLISH
 from .cells import cells
 from .durations import Answers, Durations
+from .flows import named
 from .parties import MOST_PARTIES, Parties, Share
 from .summary import Client, Publishers, Slow
 from .waits import Waits
@@ -88,17 +89,18 @@ class Outcomes:
             for share in self._held.pop(message):
                 share.settle(None if time_ns == NO_TIME else time_ns)
 
-    def add(self, file: str, batch: pa.RecordBatch) -> None:
-        """Add rows of a file."""
+    def add(self, file: str, batch: pa.RecordBatch, in_tunnels: Mapping[int | None, str | None]) -> None:
+        """Add rows of a file, with the clients of its connections in tunnels."""
         for row in _rows(batch):
+            client = in_tunnels.get(row.flow, row.client)
             if row.kind == "publish":
-                publisher = self.publishers.of((row.exchange, row.client, row.channel))
+                publisher = self.publishers.of((row.exchange, client, row.channel))
                 if row.body_size is not None:
                     publisher.sizes.add(row.body_size)
                     self._size_of(row.exchange, row.body_size)
                 self._count(file, row, self.confirms, [publisher])
             elif row.kind in _DELIVERED:
-                consumer = (row.queue, row.client, row.channel, row.consumer_tag)
+                consumer = (row.queue, client, row.channel, row.consumer_tag)
                 queue = self.queues.of((row.queue,))
                 if not row.redelivered:
                     wait_ns = None if row.wait_us is None else row.wait_us * 1000
@@ -155,8 +157,7 @@ class Outcomes:
 
     def _shares(self, message: Message) -> Iterator[Share]:
         """Yield the shares of those who take part in a message."""
-        client = message.connection.client
-        who = (None if client is None else str(client), message.channel)
+        who = (named(message.connection.client), message.channel)
         if message.step == PUBLISH:
             yield self.publishers.of((message.exchange, *who))
         else:

@@ -134,7 +134,7 @@ KEYS: dict[str, tuple[str, str]] = {
     "ended": ("", "`closed`, `with-connection`, `broken`, `unknown`, or `recording`: it was still open"),
     "channels": ("channels", "of the connection; 0 for a channel"),
     "duration_ns": ("nanoseconds", "how long it lasted; of `incidents`: all of a kind together"),
-    "client": ("", "address and port"),
+    "client": ("", "address and port, and its tunnels"),
     "server": ("", "address and port"),
     # connections
     "dialect": ("", "name of the dialect"),
