@@ -125,7 +125,10 @@ L2TP = b"\0\x02\0\x01\0\x02\xff\x03\0\x21"
         (tunnels.in_ip(47, b"\0\x05\x08\0" + ESP).octets, "a tunnel of a form that is not known here"),
         (tunnels.in_ip(47, b"\0\0\x12\x34" + ESP).octets, "Ethernet protocol 0x1234 is not known here"),
         (tunnels.in_ip(47, b"\0").octets, "header of a tunnel cut off"),
-        (tunnels.in_ip(17, tunnels.udp(1701, L2TP + ESP)).octets, "a tunnel of a form that is not known here"),
+        (
+            tunnels.in_ip(17, tunnels.udp(1701, L2TP + ESP)).octets,
+            "a tunnel of a form that is not known here",
+        ),
     ],
 )
 def test_what_a_tunnel_hides_is_counted_by_kind(build: Implementation, octets: bytes, reason: str) -> None:
