@@ -109,6 +109,17 @@ async def test_a_limit_of_a_channel_is_of_all_its_consumers(broker: Broker) -> N
         assert client.bodies() == [b"1", b"2"]
 
 
+async def test_queues_that_share_the_limit_of_a_channel_take_turns(broker: Broker) -> None:
+    async with talk(broker) as client:
+        names = ["q", "q1", "q2"]
+        full = [step for name in names for step in (queue(name), *[publish("", name, name.encode())] * 2)]
+        consumers = [consume(f"c{name}", name) for name in names]
+        await client.say(*full, Basic.Qos(prefetch_count=1, global_=True), *consumers)
+        for tag in range(1, 6):
+            await client.say(Basic.Ack(tag))
+        assert client.bodies() == [b"q", b"q1", b"q2"] * 2
+
+
 async def test_requeueing_one_by_one_keeps_the_order(broker: Broker) -> None:
     async with talk(broker) as client:
         await client.say(queue(), *three(), *[get(no_ack=False)] * 3)
