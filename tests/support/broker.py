@@ -28,6 +28,14 @@ FOLDERS = (
     "/usr/local/opt/rabbitmq/sbin",
 )
 CHOSEN = "AMQPCODEC_BROKER"
+# Ends the node, its port mapper and its folder, once no one holds the other end of the standard input: neither
+# does a runner that was killed. Each line is the group of the node, or empty while there is none.
+WATCH = """\
+while read -r line; do group=$line; done
+[ -z "$group" ] || kill -9 "-$group"
+epmd -port "$ERL_EPMD_PORT" -kill >/dev/null 2>&1
+rm -rf "$HOME"
+"""
 START_SECONDS = 240  # on a machine that is busy with other things
 STOP_SECONDS = 20
 
@@ -124,6 +132,14 @@ class Node:
             "RABBITMQ_SCHEMA_DIR": str(folder / "schema"),
         }
         self._script = script
+        self._watch = subprocess.Popen(
+            ["sh", "-c", WATCH],
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self.start()
 
     def start(self) -> None:
@@ -139,6 +155,13 @@ class Node:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        self._tell(str(self.process.pid))
+
+    def _tell(self, group: str) -> None:
+        """Tell the watch which processes are to be ended."""
+        assert self._watch.stdin is not None
+        self._watch.stdin.write(f"{group}\n".encode())
+        self._watch.stdin.flush()
 
     def wait(self) -> None:
         """Return once the node speaks AMQP.
@@ -159,22 +182,18 @@ class Node:
             self.process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(STOP_SECONDS)
-                return
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        if self.process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self._tell("")
 
     def stop(self) -> None:
-        """End the node, and the port mapper that it started."""
+        """End the node, the port mapper that it started, and its folder."""
         self.end()
-        mapper = shutil.which("epmd")
-        if mapper is not None:
-            subprocess.run(
-                [mapper, "-port", str(self.epmd_port), "-kill"],
-                env=self.environment,
-                capture_output=True,
-                check=False,
-            )
+        assert self._watch.stdin is not None
+        self._watch.stdin.close()
+        self._watch.wait(STOP_SECONDS)
 
     def _answers(self) -> bool:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as connection:
