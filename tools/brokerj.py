@@ -44,7 +44,8 @@ ARTIFACT = """
     </dependency>"""
 # Of Debian.
 PACKAGES = {
-    "cargo": "cargo", "go": "golang-go", "java": "default-jdk-headless", "mvn": "maven", "node": "nodejs",
+    "cargo": "cargo", "go": "golang-go", "java": "default-jdk-headless", "javac": "default-jdk-headless",
+    "mvn": "maven", "node": "nodejs",
     "npm": "npm",
 }  # fmt: skip
 MODEL = "9.1"  # of the settings
