@@ -28,7 +28,7 @@ FOLDERS = (
     "/usr/local/opt/rabbitmq/sbin",
 )
 CHOSEN = "AMQPCODEC_BROKER"
-# Ends the node, its port mapper and its folder, once no one holds the other end of the standard input: neither
+# Ends the node, its port mapper and its folder, once no one holds the other end of the standard input: nor
 # does a runner that was killed. Each line is the group of the node, or empty while there is none.
 WATCH = """\
 while read -r line; do group=$line; done

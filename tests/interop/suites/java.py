@@ -82,7 +82,7 @@ def _package(folder: Path) -> Path:
     (folder / "lists").mkdir()
     settings = {
         "Dir::Etc::sourcelist": folder / "sources.list",
-        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::Etc::sourceparts": os.devnull,
         "Dir::State::lists": folder / "lists",
         "Dir::Cache": folder,
     }
