@@ -9,9 +9,12 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 
 import brokerj
 import pytest
+
+from .suites import go, java, node, running, rust
 
 RUNNER = brokerj.__file__
 
@@ -79,6 +82,14 @@ time.sleep(600)
 """
 
 
+SUITE = """\
+import sys
+from pathlib import Path
+from interop.suites.running import run
+run(["sh", "-c", "sleep 600 & echo $$ >&2; wait"], Path(sys.argv[1]))
+"""
+
+
 def session(number: int) -> list[int]:
     """The processes of a session that are not gone."""
     found = []
@@ -118,3 +129,42 @@ def test_nothing_is_left_over_once_a_runner_was_killed(
             assert (session(number), folder.exists()) == ([], False)
         finally:
             process.kill()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="a system with /proc is needed")
+def test_what_a_suite_has_started_ends_with_its_runner(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SUITE, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            number = os.getsid(int(process.stderr.readline()))
+            assert session(number)
+            process.kill()
+            deadline = time.monotonic() + 20
+            while session(number) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert session(number) == []
+        finally:
+            process.kill()
+
+
+def test_a_program_that_prints_is_quoted_whatever_its_exit_code(tmp_path: Path) -> None:
+    assert running.run(["sh", "-c", "echo one; exit 3"], tmp_path) == "one\n"
+
+
+@pytest.mark.parametrize(
+    ("suite", "missing"),
+    [(go, "go"), (java, "java"), (node, "node"), (rust, "cargo")],
+    ids=["Go", "Java", "Node", "Rust"],
+)
+def test_a_suite_names_the_program_that_is_missing(
+    suite: ModuleType, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        brokerj.NotInstalledError, match=f"^{missing} is not installed .Debian: apt-get install "
+    ):
+        suite.passed("amqp://127.0.0.1:1/")

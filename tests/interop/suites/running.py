@@ -11,6 +11,16 @@ from pathlib import Path
 import brokerj
 
 SECONDS = 1800
+# Ends a program, and what it has started, once no one holds the other end of the standard input: nor does a
+# runner that was killed.
+GUARD = """\
+exec 3<&0
+"$@" 3<&- </dev/null & program=$!
+(read -r _ <&3; kill -9 -$$) & watch=$!
+wait $program; code=$?
+kill $watch 2>/dev/null
+exit $code
+"""
 
 
 def source(name: str, fetch: Callable[[], Path]) -> Path:
@@ -26,17 +36,24 @@ def source(name: str, fetch: Callable[[], Path]) -> Path:
 
 def run(command: list[str], folder: Path, errors: int | None = None, **variables: str) -> str:
     """Run a program, whatever its exit code; returns what it prints, with its errors if asked for."""
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, **variables},
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        encoding="utf-8",
-        errors="replace",
-        timeout=SECONDS,
-        check=False,
-    )
+    read, held = os.pipe()
+    try:
+        done = subprocess.run(
+            ["sh", "-c", GUARD, "sh", *command],
+            cwd=folder,
+            env={**os.environ, **variables},
+            stdin=read,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            encoding="utf-8",
+            errors="replace",
+            timeout=SECONDS,
+            start_new_session=True,
+            check=False,
+        )
+    finally:
+        os.close(read)
+        os.close(held)
     return done.stdout
 
 
