@@ -76,6 +76,6 @@ def test_a_node_that_is_started_again_is_the_one_that_is_ended(script: Path) -> 
     script.with_name("pids").unlink()
     node.start()
     second = pids(script)
-    node._watcher.communicate()  # which the end of the tests does
+    node._watch.communicate()  # which the end of the tests does
     node.process.wait()
     assert becomes(lambda: not any(map(runs, second)))

@@ -21,7 +21,13 @@ OF_ONE_SYSTEM = re.compile(
 )
 # What tests are supported by that skip themselves, and what has a way for each system.
 FOR_ALL = {"support/subprocesses.py"}
-FOR_ONE = {"support/broker.py", "support/clients/sampling.py", "support/compat/engine.py"}
+FOR_ONE = {
+    "interop/building.py",
+    "interop/suites/running.py",
+    "support/broker.py",
+    "support/clients/sampling.py",
+    "support/compat/engine.py",
+}
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:

@@ -44,8 +44,8 @@ ARTIFACT = """
     </dependency>"""
 # Of Debian.
 PACKAGES = {
-    "cargo": "cargo", "go": "golang-go", "java": "default-jdk-headless", "mvn": "maven", "node": "nodejs",
-    "npm": "npm",
+    "cargo": "cargo", "go": "golang-go", "java": "default-jdk-headless", "javac": "default-jdk-headless",
+    "mcs": "mono-mcs", "mono": "mono-runtime", "mvn": "maven", "node": "nodejs", "npm": "npm",
 }  # fmt: skip
 MODEL = "9.1"  # of the settings
 READY = "BRK-1004"  # what it prints once its virtual host takes connections

@@ -455,6 +455,9 @@ class Transport:
     def write(self, octets: bytes) -> None:
         self.written += octets
 
+    def can_write_eof(self) -> bool:
+        return False
+
     def is_closing(self) -> bool:
         return self.closing
 
@@ -614,3 +617,31 @@ def test_a_reader_that_waits_is_told_when_time_or_the_peer_ends_the_connection(e
         assert (closed.by, transport.closing) == (by, True)
 
     asyncio.run(run())
+
+
+async def log_in(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Open a connection over plain streams, and its first channel."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    connection, login = Connection("client"), ClientLogin("guest", "guest")
+    while connection.state != "open":
+        writer.write(connection.data_to_send())
+        connection.receive_data(await reader.read(1 << 16))
+        for event in connection:
+            login.handle(connection, event)
+    connection.open_channel()
+    writer.write(connection.data_to_send())
+    await reader.read(1 << 16)
+    return reader, writer
+
+
+def test_what_a_client_still_sends_after_its_close_does_not_cost_it_the_answer() -> None:
+    async def client(port: int) -> bytes:
+        reader, writer = await log_in(port)
+        writer.write(amqp.encode_method(0, amqp.Connection.Close(200, "", 0, 0)))
+        writer.write(amqp.encode_method(1, amqp.Basic.Publish()) * (4 << 20 >> 4))
+        try:
+            return await reader.read()
+        finally:
+            writer.close()
+
+    assert with_server(client) == amqp.encode_method(0, amqp.Connection.CloseOk())

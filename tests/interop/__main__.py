@@ -14,6 +14,8 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parent
 PAGE = FOLDER.parents[1] / "docs" / "interoperability.md"
+# Of this package, which an installation from a checkout lists among the modules of the plugin of pytest.
+IMPORTED = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
 HEAD = "| dialect | peer | we are | tests |\n| --- | --- | --- | --- |"
 
 
@@ -41,9 +43,8 @@ class Results:
 def main(arguments: list[str]) -> int:
     """Run them; the exit code."""
     results = Results()
-    code = pytest.main(
-        ["-m", "interop", "-q", "--no-header", *(arguments or [str(FOLDER)])], plugins=[results]
-    )
+    options = ["-m", "interop", "-q", "--no-header", "-W", IMPORTED]
+    code = pytest.main([*options, *(arguments or [str(FOLDER)])], plugins=[results])
     from .differences import table  # now: pytest is the first to import this package
 
     rows = results.rows()

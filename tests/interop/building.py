@@ -25,6 +25,7 @@ PROJECT = """\
 DEPENDENCY = """
     <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"""
 SILENT = "org.slf4j:slf4j-nop:1.7.36"
+ASSEMBLY = Path("/usr/lib/mono/4.5/RabbitMQ.Client.dll")
 BUILD_SECONDS = 1800  # on a machine that is busy with other things
 RUN_SECONDS = 120
 
@@ -78,6 +79,18 @@ def rust() -> list[str]:
     folder = _copied("lapin")
     _build(folder, compiler, "build", "--quiet")
     return [str(folder / "target" / "debug" / "interop")]
+
+
+def dotnet() -> list[str]:
+    """Return the command of the program for .NET."""
+    run, compiler = brokerj.program("mono"), brokerj.program("mcs")
+    if not ASSEMBLY.exists():
+        raise brokerj.NotInstalledError(
+            f"{ASSEMBLY.name} is not installed (Debian: apt-get install libmono-rabbitmq4.0-cil)"
+        )
+    folder = _copied("mono")
+    _build(folder, compiler, f"-r:{ASSEMBLY}", "Session.cs")
+    return [run, str(folder / "Session.exe")]
 
 
 def _copied(name: str) -> Path:

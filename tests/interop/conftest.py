@@ -16,7 +16,7 @@ from amqpcodec.record import Recorder
 
 from .talk import Talk
 
-PROGRAMS = {"broker", "program", "jms"}  # fixtures that need them
+PROGRAMS = {"broker", "program", "jms", "mono"}  # fixtures that need them
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -125,6 +125,14 @@ def _message_count(client: Talk) -> None:
     assert message.method.message_count == 1
 
 
+def _ack(client: Talk) -> None:
+    channel = client.channel()
+    client.write(
+        client.amqp.encode_method(channel, client.amqp.Basic.Ack(77))
+    )  # which the connection refuses
+    client.queue(channel)
+
+
 def _rollback(client: Talk) -> None:
     channel, queue, _ = _got(client)
     client.call(channel, client.amqp.Tx.Select())
@@ -176,6 +184,9 @@ BROKERJ = [
     Difference(
         "tx.rollback", ALL, "undoes acknowledgements; the messages stay with the channel", "puts them back",
         _rollback,
+    ),
+    Difference(
+        "basic.ack of no delivery", ALL, "406 precondition-failed closes the channel", "is ignored", _ack
     ),
     Difference(
         "wrong password", ALL, "403 access-refused", "530 not-allowed", _login(530, password="wrong")

@@ -121,6 +121,50 @@ def test_queues_and_exchanges_are_declared_bound_emptied_and_deleted(talk: Open)
     assert client.call(channel, amqp.Queue.Delete(queue=queue)).method.message_count == 0
 
 
+def test_names_may_have_any_letters(talk: Open) -> None:
+    client = talk()
+    channel = client.channel()
+    queue = client.queue(channel, queue="ké€😀" * 11)
+    client.publish(channel, b"body", routing_key=queue)
+    assert client.get(channel, queue).method.routing_key == queue == "ké€😀" * 11
+
+
+def frames(client: Talk, channel: int, queue: str, body: bytes) -> list[bytes]:
+    """A message in the smallest frames."""
+    publish = client.amqp.Basic.Publish(routing_key=queue)
+    octets = client.amqp.encode_message(channel, publish, None, body, frame_max=4096)
+    found = []
+    while octets:
+        end = 8 + int.from_bytes(octets[3:7], "big")
+        found.append(octets[:end])
+        octets = octets[end:]
+    return found
+
+
+def test_bodies_of_two_channels_take_turns(talk: Open) -> None:
+    client = talk(frame_max=4096)
+    one, other = client.channel(), client.channel()
+    queue = client.queue(one)
+    sent = [frames(client, channel, queue, bytes([channel]) * 9000) for channel in (one, other)]
+    client.write(b"".join(frame for pair in zip(*sent, strict=True) for frame in pair))
+    assert {client.get(one, queue).body for _ in sent} == {bytes([one]) * 9000, bytes([other]) * 9000}
+
+
+@pytest.mark.parametrize("closes_all", [True, False], ids=["connection", "channel"])
+def test_half_a_body_is_given_up_by_a_close(talk: Open, closes_all: bool) -> None:
+    client = talk()
+    channel = client.channel()
+    queue = client.queue(channel)
+    client.write(b"".join(frames(client, channel, queue, bytes(9000))[:3]))
+    if closes_all:
+        client.connection.close()
+        assert client.event(ConnectionClosed).by == "local"
+    else:
+        client.connection.close_channel(channel)
+        assert client.event(ChannelClosed).by == "local"
+        assert client.get(client.channel(), queue).method == client.amqp.Basic.GetEmpty()
+
+
 @pytest.mark.parametrize("size", [0, 1, 131064, 131065, 3 << 20])
 def test_a_body_comes_back_as_it_was(talk: Open, size: int) -> None:
     client = talk()

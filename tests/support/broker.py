@@ -29,16 +29,18 @@ FOLDERS = (
     "/usr/local/opt/rabbitmq/sbin",
 )
 CHOSEN = "AMQPCODEC_BROKER"
+# Ends the node, its port mapper, which refuses while it knows a node, and its folder. It does so once no one
+# holds the other end of the standard input: nor does a process that was killed. Each line is the process
+# group of the node, or empty while there is none.
+WATCH = """\
+while read -r line; do group=$line; done
+[ -z "$group" ] || kill -s KILL -- "-$group"
+for seconds in 0 0.2 0.5; do sleep $seconds; epmd -port "$ERL_EPMD_PORT" -kill && break; done
+rm -rf "$HOME"
+"""
 START_SECONDS = 240  # on a machine that is busy with other things
 STOP_SECONDS = 20
 PORTS = range(25000, 32768)  # below those that Linux, macOS and Windows give to connections
-# Reads which process group is the node's. At the end of its input, also by a SIGKILL of the tests, it ends
-# the node, and the port mapper, which refuses while it knows a node.
-WATCHER = """
-while read -r next; do group=$next; done
-kill -s KILL -- "-$group"
-for seconds in 0 0.2 0.5; do sleep $seconds; epmd -port "$1" -kill && break; done
-"""
 
 
 class NoBrokerError(Exception):
@@ -133,8 +135,8 @@ class Node:
             "RABBITMQ_SCHEMA_DIR": str(folder / "schema"),
         }
         self._script = script
-        self._watcher = subprocess.Popen(
-            ["sh", "-c", WATCHER, "sh", str(self.epmd_port)],
+        self._watch = subprocess.Popen(
+            ["sh", "-c", WATCH],
             env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -156,9 +158,13 @@ class Node:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        assert self._watcher.stdin is not None
-        self._watcher.stdin.write(b"%d\n" % self.process.pid)
-        self._watcher.stdin.flush()
+        self._tell(str(self.process.pid))
+
+    def _tell(self, group: str) -> None:
+        """Tell the watch which processes are to be ended."""
+        assert self._watch.stdin is not None
+        self._watch.stdin.write(f"{group}\n".encode())
+        self._watch.stdin.flush()
 
     def wait(self) -> None:
         """Return once the node speaks AMQP.
@@ -179,15 +185,18 @@ class Node:
             self.process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(STOP_SECONDS)
-                return
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        if self.process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self._tell("")
 
     def stop(self) -> None:
-        """End the node, and the port mapper that it started."""
+        """End the node, the port mapper that it started, and its folder."""
         self.end()
-        self._watcher.communicate()
+        assert self._watch.stdin is not None
+        self._watch.stdin.close()
+        self._watch.wait(STOP_SECONDS)
 
     def _answers(self) -> bool:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as connection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from probes import bind, consume, declare, delete, exchange, get, queue, three
+from probes import bind, consume, declare, delete, exchange, get, passive, queue, three
 from probing import publish
 from talking import talk
 
@@ -107,6 +107,28 @@ async def test_a_limit_of_a_channel_is_of_all_its_consumers(broker: Broker) -> N
         qos = Basic.Qos(prefetch_count=2, global_=True)
         await client.say(queue(), qos, consume("c"), consume("d"), *three())
         assert client.bodies() == [b"1", b"2"]
+
+
+async def test_queues_that_share_the_limit_of_a_channel_take_turns(broker: Broker) -> None:
+    async with talk(broker) as client:
+        names = ["q", "q1", "q2"]
+        full = [step for name in names for step in (queue(name), *[publish("", name, name.encode())] * 2)]
+        consumers = [consume(f"c{name}", name) for name in names]
+        await client.say(*full, Basic.Qos(prefetch_count=1, global_=True), *consumers)
+        for tag in range(1, 6):
+            await client.say(Basic.Ack(tag))
+        assert client.bodies() == [b"q", b"q1", b"q2"] * 2
+
+
+async def test_a_queue_that_is_looked_up_lives_longer(broker: Broker) -> None:
+    async with talk(broker) as client:
+        await client.say(queue(expires=1000))
+        for _ in range(2):
+            broker.clock.advance(0.75)
+            await client.say(passive())
+        broker.assert_queue("q", ready=0)
+        broker.clock.advance(1.0)
+        assert code((await client.say(passive()))[-1]) == 404
 
 
 async def test_requeueing_one_by_one_keeps_the_order(broker: Broker) -> None:

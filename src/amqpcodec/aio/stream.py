@@ -107,7 +107,9 @@ class AmqpStream(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Octets have come."""
+        """Octets have come; those after the end are dropped."""
+        if self._ended:
+            return
         if self._recording is not None:
             self._recording.data(SERVER_TO_CLIENT, self._buffer[:nbytes])
         self.connection.receive_data(self._buffer[:nbytes])
@@ -365,11 +367,27 @@ class AmqpStream(asyncio.BufferedProtocol):
         self._ended = True
         if not self._transport.is_closing():
             self._write()
-            self._transport.close()
+            if self.connection.role == "server" and self.connection.state == "closed":
+                self._finish()
+            else:
+                self._transport.close()
         self._writable.set()  # `drain` must not wait for what nobody reads
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(LINGER_SECONDS, self._transport.abort)
+
+    def _finish(self) -> None:
+        """Send no more, and let the client end the connection.
+
+        It may still be sending what it had before its close. If no one reads that, TCP resets the connection,
+        and the answer to the close is lost.
+        """
+        if self._transport.can_write_eof():
+            with suppress(OSError):  # the client is gone
+                self._transport.write_eof()
+                self._transport.resume_reading()
+                return
+        self._transport.close()
 
     async def leave(self) -> None:
         """Close the transport, and wait until it is gone.

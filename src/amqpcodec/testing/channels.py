@@ -258,10 +258,17 @@ class Channel:
                 self.held_by_consumers -= 1
             getattr(entry.queue, how)(entry)
             touched[entry.queue] = None
-        if self.prefetch:  # room for one queue is room for all that this channel consumes from
-            touched.update(dict.fromkeys(consumer.queue for consumer in self.consumers.values()))
-        for queue in touched:
+        for queue in self._in_turn(touched) if self.prefetch else touched:
             queue.dispatch()
+
+    def _in_turn(self, touched: dict[Queue, None]) -> list[Queue]:
+        """Return queues that there may be room for, which all that this channel consumes from share.
+
+        Those come first that follow the last one to be settled: so each has its turn.
+        """
+        shared = list(dict.fromkeys(consumer.queue for consumer in self.consumers.values()))
+        turn = max((at for at, queue in enumerate(shared, 1) if queue in touched), default=0)
+        return [*shared[turn:], *shared[:turn], *(queue for queue in touched if queue not in shared)]
 
     def settled_in_transaction(self) -> set[int]:
         """Return the delivery tags whose settlements wait for tx.commit."""

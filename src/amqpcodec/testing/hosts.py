@@ -306,7 +306,9 @@ class VirtualHost:
         """Make a queue, or find it as it should be; an empty name makes one up."""
         name = method.queue
         if method.passive or name.startswith(REPLY_TO):  # which no one makes
-            return self.queue(name, user)
+            queue = self.queue(name, user)
+            queue.used()
+            return queue
         arguments = dict(method.arguments or {})
         if name in self.queues:
             queue = self.queue(name, user)

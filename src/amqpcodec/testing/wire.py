@@ -92,6 +92,10 @@ class Wire:
         self.holds = False
         self._pump()
 
+    def can_write_eof(self) -> bool:
+        """Tell whether all is written, and the transport may end one direction alone."""
+        return not self._waiting and not self.holds and bool(self._transport.can_write_eof())
+
     def close(self) -> None:
         """Close once all is written; what is held never is."""
         if self._waiting and not self.holds:
@@ -223,6 +227,8 @@ class BrokerStream(AmqpStream):
         """Take octets, unless a fault comes first."""
         session = self.session
         session.wire.received += nbytes
+        if self._ended:
+            return
         if session.faults.armed:
             session.faults.received(session, session.wire.received)
         if not session.is_cut_off:
