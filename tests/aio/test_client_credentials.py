@@ -11,8 +11,10 @@ from world import World
 
 from amqpcodec.aio import Backoff, Credentials, connect, renewal
 from amqpcodec.reply_errors import AmqpAccessRefused
+from amqpcodec.testing import Broker
 
 QUICK = Backoff(first=0.01, most=0.02)
+VERSIONS = ("3.10", "4.0", "4.3")
 
 
 class Tokens:
@@ -21,13 +23,13 @@ class Tokens:
     def __init__(self, world: World, seconds: float | None = None) -> None:
         self.given: list[str] = []
         self._seconds = seconds
-        self._users = world.broker.users
-        self._users.clear()
+        self._broker = world.broker
+        self._broker.users.clear()
 
     async def __call__(self) -> Credentials:
         await asyncio.sleep(0)
         self.given.append(f"token {len(self.given) + 1}")
-        self._users["app"] = self.given[-1]
+        self._broker.add_user("app", self.given[-1])
         return Credentials(self.given[-1], "app", self._seconds)
 
 
@@ -51,6 +53,45 @@ async def test_a_living_connection_gets_new_credentials_before_the_old_ones_end(
         await (await client.channel()).publish(b"1")
     assert [each.method.new_secret for each in updates] == [b"token 2", b"token 3"]
     assert len(world.broker.peers) == 1
+
+
+@pytest.mark.parametrize("like", VERSIONS)
+async def test_a_connection_outlives_its_tokens_while_they_are_renewed(world: World, like: Any) -> None:
+    async with Broker(like=like, dialect=world.amqp) as broker:
+        asked: asyncio.Queue[str] = asyncio.Queue()
+
+        async def provide() -> Credentials:
+            asked.put_nowait(token := f"token {asked.qsize()}")
+            broker.add_user("app", token, seconds=60)
+            return Credentials(token, "app", seconds=0.02)
+
+        async with world.client(broker.url, credentials=provide, backoff=QUICK) as client:
+            channel = await client.channel()
+            for _ in range(3):
+                for _ in range(2):  # who is asked again has been answered about the token before
+                    await asked.get()
+                broker.clock.advance(40)
+            await channel.publish(b"1", mandatory=False)
+            assert [each.number for each in broker.connections()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("like", "text"),
+    [
+        ("3.10", "ACCESS_REFUSED - access to exchange 'amq.default' .* token has expired"),
+        ("4.0", "ACCESS_REFUSED - write access to exchange 'amq.default' .* token has expired"),
+        ("4.3", "ACCESS_REFUSED - Login was refused"),
+    ],
+)
+async def test_a_token_that_is_over_and_not_renewed_is_told(world: World, like: Any, text: str) -> None:
+    async with Broker(like=like, dialect=world.amqp) as broker:
+        broker.add_user("app", "token", seconds=60)
+        async with world.client(broker.url, login=Credentials("token", "app")) as client:
+            channel = await client.channel()
+            await channel.publish(b"1", mandatory=False)
+            broker.clock.advance(60)
+            with pytest.raises(AmqpAccessRefused, match=text):
+                await channel.publish(b"2", mandatory=False)
 
 
 async def test_credentials_that_end_at_once_are_not_renewed_without_a_pause(world: World) -> None:
@@ -165,7 +206,7 @@ async def test_what_a_program_does_wrong_ends_the_client(
 
 
 async def test_credentials_take_the_place_of_those_of_the_url_and_of_nothing_else(world: World) -> None:
-    world.broker.users.update(app="secret")
+    world.broker.add_user("app", "secret")
     url = f"{world.broker.url}/%2F?name=mine"
     with pytest.raises(AmqpAccessRefused):
         await connect(url, login=Credentials("wrong", "app"), dialect=world.amqp)

@@ -31,6 +31,7 @@ async def looks(context: ssl.SSLContext) -> None:
         assert_type(broker.publish("", "q", b"body", message_id="m").settled, dict[str, str])
         assert_type(broker.clock, testing.Clock)
         broker.clock.advance(60)
+        broker.add_user("app", "token", seconds=60, configure="", write="", read=".*")
         broker.block("low on memory")
         broker.unblock()
         broker.close_connections(320, "CONNECTION_FORCED")

@@ -1,11 +1,14 @@
-"""Probes of a node with settings: how long deliveries may take, denied features, a usual type of queues."""
+"""Probes of a node with settings: times for deliveries, denied features, a usual type of queues, a user."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from permission_probes import PERMISSIONS, definitions
 from probes import Basic, consume, declare, get, passive, queue, three
 from probing import Late, On, Raw, publish
 from quorum_probes import durable, quorum
@@ -98,11 +101,15 @@ CONFIGURED: dict[str, list[Any]] = {
     f"{group}: {name}": steps
     for group, probes in (("late", _LATE), ("denied", _DENIED), ("the usual type", _USUAL))
     for name, steps in probes.items()
-}
+} | PERMISSIONS
 
 
 @contextmanager
 def configured(like: str) -> Iterator[str]:
     """Give the URL of a node with the settings of a version, which has to be the one that is started."""
-    with started(settings=SETTINGS[like], terms=TERMS) as node:
-        yield node.url
+    with tempfile.TemporaryDirectory() as folder:
+        users = Path(folder, "users.json")
+        users.write_text(definitions(), encoding="utf-8")
+        settings = f"{SETTINGS[like]}\nload_definitions = {users}"
+        with started(settings=settings, terms=TERMS) as node:
+            yield node.url

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from amqpcodec import rabbitmq as amqp
-from amqpcodec.aio import AmqpStream, connect
+from amqpcodec.aio import AmqpStream, Credentials, connect
 from amqpcodec.connection import ChannelClosed, ConnectionClosed, MessageReceived, MethodReceived, Settled
 from amqpcodec.errors import DecodeError, LocalProtocolError
 
@@ -75,6 +75,14 @@ class Reply:
     """A step about the address for replies that the message has which was fetched last."""
 
     make: Callable[[str], Any]
+
+
+@dataclass
+class As:
+    """Who does the steps of a probe that follow."""
+
+    name: str
+    password: str
 
 
 @dataclass
@@ -240,7 +248,10 @@ async def probe(url: str, steps: list[Any], quiet: float, wait: Wait = asyncio.s
     """
     if isinstance(steps[0], Octets):
         return in_order(await said(url, steps[0], quiet))
-    async with await connect(url) as stream:
+    login = None
+    if isinstance(steps[0], As):
+        login, steps = Credentials(steps[0].password, steps[0].name), steps[1:]
+    async with await connect(url, login=login) as stream:
         probing = Probing(stream, wait)
         reader = asyncio.create_task(probing.read())
         await probing.open_channels()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from configured_probes import CONFIGURED, OPTIONS, configured
+from permission_probes import NAME, PASSWORD, PERMITTED
 from probing import QUIET_SECONDS, VERSIONS, probe, stored
 from random_frames import main as differing_frames
 from random_programs import main as differing_programs
@@ -32,6 +33,7 @@ async def answers(options: dict[str, Any], probes: dict[str, list[Any]]) -> dict
 
     async def ask(steps: list[Any]) -> list[str]:
         async with room, Broker(**options) as broker:
+            broker.add_user(NAME, PASSWORD, **PERMITTED)
             found = await probe(broker.url, steps, QUIET_SECONDS, passing(broker))
             assert broker.errors == []
             return found
@@ -60,15 +62,24 @@ def differing(ours: dict[str, list[str]], theirs: dict[str, list[str]]) -> set[s
     return found
 
 
+async def compare_ours(
+    options: dict[str, Any], probes: dict[str, list[Any]], expected: dict[str, list[str]]
+) -> None:
+    """Compare the answers of a broker for tests with those of a node; as there, it is asked twice."""
+    found = await answers(options, probes)
+    again = {name: steps for name, steps in probes.items() if found[name] != expected.get(name)}
+    assert differing(found | await answers(options, again), expected) == set()
+
+
 @pytest.mark.parametrize("like", VERSIONS)
 async def test_the_broker_answers_as_rabbitmq_has(options: dict[str, Any], like: str) -> None:
-    assert differing(await answers({**options, "like": like}, ALL), stored(like)) == set()
+    await compare_ours({**options, "like": like}, ALL, stored(like))
 
 
 @pytest.mark.parametrize("like", VERSIONS)
 async def test_the_broker_answers_as_rabbitmq_with_settings_has(options: dict[str, Any], like: str) -> None:
-    found = await answers({**options, "like": like, **OPTIONS[like]}, CONFIGURED)
-    assert differing(found, stored(like, "configured")) == set()
+    of_version = {**options, "like": like, **OPTIONS[like]}
+    await compare_ours(of_version, CONFIGURED, stored(like, "configured"))
 
 
 def compare_with(url: str, probes: dict[str, list[Any]], kind: str = "rabbitmq") -> None:

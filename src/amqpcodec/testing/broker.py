@@ -31,6 +31,7 @@ from .records import (
 from .replies import Replies
 from .session import Session
 from .threads import on_the_loop
+from .users import ALL, User
 from .versions import Like, version_of
 from .wire import BrokerStream
 
@@ -52,7 +53,7 @@ class Broker:
             client = await aio_pika.connect(broker.url)
 
     Args:
-        users: passwords by user name; None for ``guest`` with ``guest``.
+        users: passwords by user name; None for ``guest`` with ``guest``. `add_user` has more of them.
         virtual_hosts: those that there are. Every user may enter each.
         port: to listen on at 127.0.0.1; 0 for any that is free, which it keeps.
         tls: a context for TLS, or True for a certificate that is made at start, of which
@@ -105,7 +106,7 @@ class Broker:
         )
         if max_message_size is None:
             max_message_size = self.version.max_message_size
-        self.users = {"guest": "guest"} if users is None else dict(users)
+        self._passwords = {"guest": "guest"} if users is None else dict(users)
         self.clock = Clock()
         self.errors: list[Exception] = []
         self.blocked = ""
@@ -140,6 +141,7 @@ class Broker:
         """Begin with nothing."""
         self.store = Store(self._memory_limit, MOST_OBJECTS, self._on_memory)
         self.replies = Replies()
+        self.users = {name: User(password) for name, password in self._passwords.items()}
         self.hosts = {
             name: VirtualHost(name, self.clock, self.store, self.replies, self.version)
             for name in self._names
@@ -302,7 +304,7 @@ class Broker:
         host = self._names[0] if virtual_host is None else virtual_host
         if name not in self.users:
             raise ValueError(f"no user {name!r}; there are {', '.join(self.users)}")
-        who = f"{quote(name, safe='')}:{quote(self.users[name], safe='')}"
+        who = f"{quote(name, safe='')}:{quote(self.users[name].password, safe='')}"
         scheme = "amqps" if self._tls else "amqp"
         path = "" if host == "/" else quote(host, safe="")
         return f"{scheme}://{who}@127.0.0.1:{self.port}/{path}"
@@ -418,6 +420,34 @@ class Broker:
         host.deliver(message, host.there(host.route(message, host.exchange(exchange))))
         message.returned = not message.settled
         return message
+
+    @on_the_loop
+    def add_user(
+        self,
+        name: str,
+        password: str,
+        *,
+        seconds: float | None = None,
+        configure: str = ALL,
+        write: str = ALL,
+        read: str = ALL,
+    ) -> None:
+        """Add a user, or change one. Who is connected keeps what there was until connection.update-secret.
+
+        Args:
+            name: of the user.
+            password: or a token, which is over at a time.
+            seconds: of the broker's clock from now on, after which the token is over; None for a password.
+            configure, write, read: patterns of the names of exchanges and queues that the user may use so; an
+                empty one is that of no name.
+
+        Raises:
+            ValueError: seconds are not more than 0, or a pattern is none.
+        """
+        if seconds is not None and not seconds > 0:
+            raise ValueError(f"a token holds for more than 0 seconds, not for {seconds!r}")
+        until = None if seconds is None else self.clock.time() + seconds
+        self.users[name] = User(password, until, configure, write, read)
 
     @on_the_loop
     def block(self, reason: str = "low on memory") -> None:

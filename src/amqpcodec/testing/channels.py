@@ -158,6 +158,7 @@ class Channel:
             raise refused.AmqpNotImplemented("immediate=true")
         host, session = self.host, self.session
         version = host.version
+        session.login.require("exchange", method.exchange, "write")
         exchange = host.exchange(method.exchange)
         if exchange.internal:
             where = f"exchange '{exchange.name}' in vhost '{host.name}'"
@@ -171,8 +172,8 @@ class Channel:
                 raise refused.AmqpPreconditionFailed("fast reply consumer does not exist")
             properties.reply_to, raw = self.reply_name, None
         user = properties.user_id
-        if user is not None and user != session.user:
-            text = f"user_id property set to '{user}' but authenticated user was '{session.user}'"
+        if user is not None and user != session.login.name:
+            text = f"user_id property set to '{user}' but authenticated user was '{session.login.name}'"
             raise refused.AmqpPreconditionFailed(text)
         headers = properties.headers
         if version.sorts and headers and len(headers) > 1:

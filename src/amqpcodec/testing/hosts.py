@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import reply_errors as refused
 from .arguments import (
     CLASSIC,
+    DEAD_LETTER_EXCHANGE,
     PLACE,
     QUEUE_TYPE,
     QUORUM,
@@ -33,6 +34,9 @@ from .quorum import QuorumQueue
 from .replies import REPLY_TO, Address, Replies
 from .streams import StreamQueue
 from .versions import Version
+
+if TYPE_CHECKING:
+    from .session import Session
 
 DEFAULT = ""
 PLAIN = re.compile("[a-z]*")  # names of types that RabbitMQ has heard of, mostly
@@ -191,10 +195,12 @@ class VirtualHost:
             raise refused.AmqpAccessRefused("operation not permitted on the default exchange")
         return self.exchange(name)
 
-    def declare_exchange(self, method: Any) -> None:
+    def declare_exchange(self, method: Any, user: Session) -> None:
         """Make an exchange, or find it as it should be."""
         name = method.exchange
         if method.passive:
+            if name != DEFAULT:
+                user.login.require_any("exchange", name)
             self.named(name)
             return
         if method.type not in self.version.exchange_types:
@@ -203,12 +209,14 @@ class VirtualHost:
             raise kind(f"{fault} exchange type '{method.type}'")
         if name == DEFAULT:
             self.named(name)
+        user.login.require("exchange", name, "configure")
         if name in self.exchanges:
             self._require_same_exchange(self.exchanges[name], method)
             return
         if name.startswith("amq."):
             raise refused.AmqpAccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
         arguments = dict(method.arguments or {})
+        self._require_next(user, "exchange", name, arguments.get(ALTERNATE))
         require_text(f"exchange '{name}' in vhost '{self.name}'", arguments, ALTERNATE)
         exchange = self._make_exchange(
             name, method.type, durable=method.durable, auto_delete=method.auto_delete,
@@ -217,19 +225,26 @@ class VirtualHost:
         self.store.made(exchange.size)
         self.exchanges[name] = exchange
 
+    def _require_next(self, user: Session, kind: str, name: str, exchange: Any) -> None:
+        """Let a user go on who may have messages go on to another exchange, if that is asked for."""
+        if isinstance(exchange, str):
+            user.login.require(kind, name, "read")
+            user.login.require("exchange", exchange, "write")
+
     def _require_same_exchange(self, current: Exchange, method: Any) -> None:
         where = f"exchange '{current.name}' in vhost '{self.name}'"
         names = ("type", "durable", "auto_delete", "internal")
         _require_facts(where, current, {name: getattr(method, name) for name in names})
         require_same(where, current.arguments, dict(method.arguments or {}), (ALTERNATE,))
 
-    def delete_exchange(self, name: str, if_unused: bool) -> None:
+    def delete_exchange(self, name: str, if_unused: bool, user: Session) -> None:
         """Delete an exchange, if it is there."""
         if name == DEFAULT:
             self.named(name)
         if name.startswith("amq."):
             text = f"deletion of system exchange '{name}' in vhost '{self.name}' not allowed"
             raise refused.AmqpAccessRefused(text)
+        user.login.require("exchange", name, "configure")
         exchange = self.exchanges.get(name)
         if exchange is None:
             return
@@ -302,23 +317,26 @@ class VirtualHost:
         name = queue if isinstance(queue, str) else queue.name
         return f"queue '{name}' in vhost '{self.name}'"
 
-    def declare_queue(self, method: Any, user: object) -> Queue:
+    def declare_queue(self, method: Any, user: Session) -> Queue:
         """Make a queue, or find it as it should be; an empty name makes one up."""
         name = method.queue
         if method.passive or name.startswith(REPLY_TO):  # which no one makes
+            user.login.require_any("queue", name)
             queue = self.queue(name, user)
             queue.used()
             return queue
         arguments = dict(method.arguments or {})
+        if name.startswith("amq.") and name not in self.queues:
+            raise refused.AmqpAccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
+        name = name or f"amq.gen-{next(self._names)}"
+        user.login.require("queue", name, "configure")
         if name in self.queues:
             queue = self.queue(name, user)
             self._require_same_queue(queue, method, arguments)
             return queue
-        if name.startswith("amq."):
-            raise refused.AmqpAccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
-        name = name or f"amq.gen-{next(self._names)}"
         if not (method.durable or method.exclusive) and TRANSIENT_SHARED in self.version.denied:
             raise refused.AmqpInternalError(DENIED.format(TRANSIENT_SHARED))
+        self._require_next(user, "queue", name, arguments.get(DEAD_LETTER_EXCHANGE))
         found = settings(self.where(name), {QUEUE_TYPE: self._usual_type(method), **arguments}, self.version)
         owner = user if method.exclusive else None
         queue = KINDS[found.queue_type](self, method, name, arguments, found, owner)

@@ -9,27 +9,46 @@ from .. import reply_errors as refused
 from .arguments import consumer_priority, consumer_timeout
 from .channels import Channel, Subscription
 from .hosts import GLOBAL_QOS
+from .queues import Queue
 from .replies import REPLY_TO
 from .versions import CrashedError
 
 Handler = Callable[[Channel, Any], None]
 
 
+def _require_both(channel: Channel, source: str, kind: str, destination: str) -> None:
+    """Let a user go on who may bind: who may write to what is bound, and read from the exchange."""
+    if kind == "exchange" and not destination:
+        channel.host.named("")
+    channel.session.login.require(kind, destination, "write")
+    if not source:
+        channel.host.named("")
+    channel.session.login.require("exchange", source, "read")
+
+
+def _readable(channel: Channel, name: str) -> Queue:
+    """Return a queue for a user who may read from it."""
+    name = channel.queue_name(name)
+    channel.session.login.require("queue", name, "read")
+    return channel.host.queue(name, channel.session)
+
+
 def exchange_declare(channel: Channel, method: Any) -> None:
     """Make an exchange, or find it."""
-    channel.host.declare_exchange(method)
+    channel.host.declare_exchange(method, channel.session)
     channel.answer(method)
 
 
 def exchange_delete(channel: Channel, method: Any) -> None:
     """Delete an exchange."""
-    channel.host.delete_exchange(method.exchange, method.if_unused)
+    channel.host.delete_exchange(method.exchange, method.if_unused, channel.session)
     channel.answer(method)
 
 
 def exchange_bind(channel: Channel, method: Any) -> None:
     """Bind an exchange to another."""
     host = channel.host
+    _require_both(channel, method.source, "exchange", method.destination)
     source = host.named(method.source)  # of two that are not there it is missed first
     host.bind(source, host.named(method.destination), method.routing_key, method.arguments)
     channel.answer(method)
@@ -39,8 +58,7 @@ def exchange_unbind(channel: Channel, method: Any) -> None:
     """Unbind an exchange from another; what is not there is not bound."""
     host = channel.host
     names = (method.source, method.destination)
-    if "" in names:
-        host.named("")
+    _require_both(channel, method.source, "exchange", method.destination)
     if all(name in host.exchanges for name in names):
         destination = host.exchanges[method.destination]
         host.unbind(method.source, destination, method.routing_key, method.arguments)
@@ -68,6 +86,7 @@ def queue_declare(channel: Channel, method: Any) -> None:
 def queue_bind(channel: Channel, method: Any) -> None:
     """Bind a queue. Where neither queue nor key is named, the key is the name of the queue declared last."""
     name = channel.queue_name(method.queue)
+    _require_both(channel, method.exchange, "queue", name)
     source = channel.host.named(method.exchange)  # if the queue is not there either, this is missed first
     queue = channel.host.queue(name, channel.session)
     key = method.routing_key or (name if not method.queue else "")
@@ -78,9 +97,8 @@ def queue_bind(channel: Channel, method: Any) -> None:
 def queue_unbind(channel: Channel, method: Any) -> None:
     """Unbind a queue; what is not there is not bound, so it is nobody's."""
     host = channel.host
-    if not method.exchange:
-        host.named("")
     name = method.queue or channel.last_queue
+    _require_both(channel, method.exchange, "queue", name)
     key = method.routing_key or (name if not method.queue else "")
     if name in host.queues and method.exchange in host.exchanges:
         host.unbind(method.exchange, host.queues[name], key, method.arguments, channel.session)
@@ -89,12 +107,14 @@ def queue_unbind(channel: Channel, method: Any) -> None:
 
 def queue_purge(channel: Channel, method: Any) -> None:
     """Drop what waits in a queue."""
-    channel.answer(method, channel.queue(method.queue).purge())
+    channel.answer(method, _readable(channel, method.queue).purge())
 
 
 def queue_delete(channel: Channel, method: Any) -> None:
     """Delete a queue, if it is there, and unused or empty where that is asked for."""
     host = channel.host
+    if name := method.queue or channel.last_queue:
+        channel.session.login.require("queue", name, "configure")
     if method.queue and method.queue not in host.queues:
         channel.answer(method, 0)
         return
@@ -125,7 +145,7 @@ def basic_consume(channel: Channel, method: Any) -> None:
         session.broker.replies.take(channel, tag, method.no_ack)
         channel.answer(method, tag)
         return
-    queue = channel.host.queue(name, session)
+    queue = _readable(channel, name)
     arguments = method.arguments or {}
     priority = consumer_priority(channel.host.where(queue), arguments, queue.kind, channel.host.version)
     queue.check_consumer(method, channel.consumer_prefetch, bool(channel.prefetch))
@@ -148,7 +168,7 @@ def basic_cancel(channel: Channel, method: Any) -> None:
 
 def basic_get(channel: Channel, method: Any) -> None:
     """Hand out the first message of a queue."""
-    channel.get(channel.queue(method.queue), method.no_ack)
+    channel.get(_readable(channel, method.queue), method.no_ack)
 
 
 def basic_recover(channel: Channel, method: Any) -> None:

@@ -24,6 +24,7 @@ from .faults import Sent
 from .methods import ON_ONE_LINE, put_on_one_line
 from .reader import RefusedError, ids_of
 from .records import ConnectionState
+from .users import Login
 from .versions import CrashedError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Session:
 
     Attributes:
         number: which connection it is, from 1.
-        user: who has logged in.
+        login: who has logged in.
         host: the virtual host, once it is opened.
         wire: its transport.
         confirming: channels with publishes to be confirmed.
@@ -81,7 +82,7 @@ class Session:
         self.connection = stream.connection
         self.amqp: Any = stream.connection.dialect
         self.number = number
-        self.user = ""
+        self.login = Login(self)
         self.client_properties: dict[str, Any] = {}
         self.channels: dict[int, Channel] = {}
         self._pauses: set[str] = set()  # why nothing is read
@@ -202,6 +203,7 @@ class Session:
         elif isinstance(method, classes.Open):
             self._open(method.virtual_host)
         elif isinstance(method, classes.UpdateSecret):
+            self.login.renew(method.new_secret)
             self.send(0, classes.UpdateSecretOk())
 
     def _log_in(self, start_ok: Any) -> None:
@@ -213,8 +215,7 @@ class Session:
         ):  # which names another user
             self.hang_up()
             return
-        if self.broker.users.get(known[0]) == known[1]:
-            self.user = known[0]
+        if self.login.accepts(*known):
             self.send(0, self.connection.tune())
             return
         text = (
@@ -242,7 +243,7 @@ class Session:
         """Return what there is to know of it."""
         host = getattr(self, "host", None)
         return ConnectionState(
-            self.number, self.user, host.name if host is not None else "", tuple(self.channels),
+            self.number, self.login.name, host.name if host is not None else "", tuple(self.channels),
             self.client_properties,
         )  # fmt: skip
 
@@ -431,6 +432,7 @@ class Session:
 
     def end(self) -> None:
         """Give back all that the connection has."""
+        self.login.end()
         for number in list(self.channels):
             self._forget(number)
         for host in self.broker.hosts.values():

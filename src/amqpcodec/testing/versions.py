@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Like = Literal["3.10", "4.0", "4.3"]
+REFUSED_SECRET = "New secret was refused by one of the backends"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Version:
         measures_bodies: whether a body that is longer than announced is named as such.
         max_message_size: octets of the largest body.
         least_frame_max: that a client may ask for.
+        names_access: whether texts say which access is refused.
+        checks_passive: whether a passive declaration needs some access.
+        ends_expired: whether a connection ends with its token; else what it does is refused.
+        wrong_secret: the text about a secret that is none.
     """
 
     told: str = "3.13.0"
@@ -105,6 +110,10 @@ class Version:
     measures_bodies: bool = False
     max_message_size: int = 128 << 20
     least_frame_max: int = 4096
+    names_access: bool = False
+    checks_passive: bool = False
+    ends_expired: bool = False
+    wrong_secret: str = REFUSED_SECRET
 
 
 _V3_10 = Version()
@@ -136,6 +145,7 @@ _V4_0 = replace(
     routes_early=True,
     letters_are_no_replies=True,
     max_message_size=16 << 20,
+    names_access=True,
 )
 _V4_3 = replace(
     _V4_0,
@@ -160,6 +170,9 @@ _V4_3 = replace(
     routes_replies=True,
     measures_bodies=True,
     least_frame_max=8192,
+    checks_passive=True,
+    ends_expired=True,
+    wrong_secret="Secret update failed",
 )
 VERSIONS: dict[str, Version] = {"3.10": _V3_10, "4.0": _V4_0, "4.3": _V4_3}
 
