@@ -62,6 +62,16 @@ def pytest_collection_modifyitems(
     return outcome
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Search for no garbage: collecting makes a million objects, all of which stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def leave_out_of_searches() -> None:
     """Let searches for garbage pass over all that lives now: tests of memory and time ask for many."""
     if hasattr(gc, "freeze"):  # PyPy has none

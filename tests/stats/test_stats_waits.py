@@ -104,6 +104,9 @@ def test_the_command_shows_waits(tmp_path: Path, capsys: pytest.CaptureFixture[s
     path.write_bytes(world.capture())
     assert main(["stats", str(path)]) == 0
     text = capsys.readouterr().out
-    assert "Publish to delivery\n" in text
+    columns, row, note = text.partition("Publish to delivery\n")[2].splitlines()[:3]
+    assert row.split() == ["q", "(default)", "q", "3", "3", "0", "0", "0", "2", "s", "3", "s", "3", "s"]
+    assert columns.index("delivered") + len("delivered") == row.index(" 3 ") + 2
+    assert note.strip().startswith("Messages are joined to their publish")
     assert main(["stats", str(path), "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["waits"][0]["exact"] == 3

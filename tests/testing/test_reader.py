@@ -70,3 +70,15 @@ def test_messages_that_come_together_pass_together() -> None:
     reader = running()
     reader.feed(MESSAGE * 3 + MESSAGE[:10])
     assert [reader.next(), reader.next()] == [MESSAGE * 3, b""]
+
+
+@pytest.mark.parametrize("damaged", range(4))
+def test_a_whole_message_is_taken_at_once_but_not_where_an_end_is_damaged(damaged: int) -> None:
+    reader, octets, end = running(), bytearray(MESSAGE), 0
+    for _ in range(damaged):
+        end += 8 + int.from_bytes(octets[end + 3 : end + 7], "big")
+    if damaged:
+        octets[end - 1] = 0
+    reader._open = 1
+    reader.feed(octets)
+    assert reader._message_end(0) == (0 if damaged else len(MESSAGE))
