@@ -26,6 +26,9 @@ if MODE not in ("auto", "require", "skip"):
     raise SystemExit(f"AMQPCODEC_BUILD must be auto, require or skip, not {MODE!r}")
 REASON = "amqpcodec/not-compiled.txt"  # read by amqpcodec._backend
 STAGE = Path("build/cython")
+# pip runs this file several times. These commands need no modules, and Cython takes seconds to find that none
+# has changed.
+WITHOUT_MODULES = {"egg_info", "dist_info", "sdist"}
 
 
 class BuildWhereItCan(build_ext):
@@ -40,6 +43,8 @@ class BuildWhereItCan(build_ext):
         """Compile side by side, once MSVC is found: each thread would look for it."""
         if not getattr(self.compiler, "initialized", True):
             self.compiler.initialize()
+        # The longest first, or one core works alone at the end.
+        self.extensions.sort(key=lambda each: Path(each.sources[0]).stat().st_size, reverse=True)
         changed = [each.name for each in self.extensions if self.force or self.has_changed(each)]
         self.places = {name: f"[{at:2}/{len(changed)}]" for at, name in enumerate(changed, 1)}
         super().build_extensions()
@@ -145,16 +150,14 @@ def said_of(error):
 
 def modules():
     """The extension modules to build, and why there are none where some are wanted."""
-    if MODE == "skip":
+    if MODE == "skip" or WITHOUT_MODULES & set(sys.argv):
         return [], None
     name = sys.implementation.name
     reason = obstacle() if name == "cpython" or MODE == "require" else f"{name} is served by the pure build"
     if reason and MODE == "require":
         raise SystemExit(f"amqpcodec cannot be compiled here: {reason}")
     if reason:
-        # pip runs this file several times: the run that builds tells.
-        if not {"egg_info", "dist_info", "sdist"} & set(sys.argv):
-            say_pure(reason)
+        say_pure(reason)
         return [], reason if name == "cpython" else None
     if not any(STAGE.rglob("*.c")):  # the first run, of which Cython alone takes a minute
         tell_terminal("amqpcodec: compiling, which takes about three minutes of CPU, on all cores")

@@ -294,6 +294,8 @@ def _left_out(tree: ast.Module) -> Iterator[ast.stmt]:
     for record in classes:
         if any(isinstance(base, ast.Name) and base.id in _RECORDS for base in record.bases):
             yield _constructor(record)  # for people and type checkers: `layout_c` serves calls of the class
+            # Names of fields: `give_specs` adds them.
+            yield from (node for node in record.body if isinstance(node, ast.Assign))
 
 
 def _instead(lines: list[str], statement: ast.stmt) -> list[str]:

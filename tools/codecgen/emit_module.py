@@ -212,7 +212,7 @@ def _emit_dialect(code: Code, dialect: Dialect, module: str) -> None:
             for cls in dialect.content_classes:
                 code.line(f"{cls.properties_name},")
         code.line("),")
-        code.line("routines=_ROUTINES,")
+        code.lines("facts=_facts,", "routines=_ROUTINES,")
     code.line(")")
 
 

@@ -24,7 +24,6 @@ def emit_method(code: Code, dialect: Dialect, method: Method) -> None:
         code.docstring([_method_summary(dialect, method), *_method_notes(method)], _arguments(method.fields))
         code.line()
         _emit_names(code, method.fields)
-        code.line(f"spec = _facts.{method.python_name}")
         code.line()
         _emit_constructor(code, method.fields)
 
@@ -39,7 +38,6 @@ def emit_properties(code: Code, cls: Class) -> None:
         code.docstring([summary, "Args:"] if cls.properties else [summary], _arguments(cls.properties))
         code.line()
         _emit_names(code, cls.properties)
-        code.line(f"spec = _facts.{cls.properties_name}")
         code.line()
         _emit_properties_constructor(code, cls)
 

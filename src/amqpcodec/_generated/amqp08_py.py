@@ -84,7 +84,6 @@ class ConnectionStart(_DialectMethod):
     __slots__ = __match_args__ = (
         "version_major", "version_minor", "server_properties", "mechanisms", "locales"
     )
-    spec = _facts.ConnectionStart
 
     def __init__(
         self, version_major: int = 0, version_minor: int = 0,
@@ -110,7 +109,6 @@ class ConnectionStartOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("client_properties", "mechanism", "response", "locale")
-    spec = _facts.ConnectionStartOk
 
     def __init__(
         self, client_properties: _Mapping[str, _Any] | None = None, mechanism: str = "",
@@ -132,7 +130,6 @@ class ConnectionSecure(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("challenge",)
-    spec = _facts.ConnectionSecure
 
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
@@ -148,7 +145,6 @@ class ConnectionSecureOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("response",)
-    spec = _facts.ConnectionSecureOk
 
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
@@ -166,7 +162,6 @@ class ConnectionTune(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _facts.ConnectionTune
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -186,7 +181,6 @@ class ConnectionTuneOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _facts.ConnectionTuneOk
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -206,7 +200,6 @@ class ConnectionOpen(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("virtual_host", "capabilities", "insist")
-    spec = _facts.ConnectionOpen
 
     def __init__(self, virtual_host: str = "", capabilities: str = "", insist: bool = False) -> None:
         self.virtual_host = virtual_host
@@ -224,7 +217,6 @@ class ConnectionOpenOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("known_hosts",)
-    spec = _facts.ConnectionOpenOk
 
     def __init__(self, known_hosts: str = "") -> None:
         self.known_hosts = known_hosts
@@ -241,7 +233,6 @@ class ConnectionRedirect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("host", "known_hosts")
-    spec = _facts.ConnectionRedirect
 
     def __init__(self, host: str = "", known_hosts: str = "") -> None:
         self.host = host
@@ -261,7 +252,6 @@ class ConnectionClose(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _facts.ConnectionClose
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
@@ -279,7 +269,6 @@ class ConnectionCloseOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ConnectionCloseOk
 
     def __init__(self) -> None:
         pass
@@ -311,7 +300,6 @@ class ChannelOpen(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("out_of_band",)
-    spec = _facts.ChannelOpen
 
     def __init__(self, out_of_band: str = "") -> None:
         self.out_of_band = out_of_band
@@ -324,7 +312,6 @@ class ChannelOpenOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ChannelOpenOk
 
     def __init__(self) -> None:
         pass
@@ -340,7 +327,6 @@ class ChannelFlow(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("active",)
-    spec = _facts.ChannelFlow
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -356,7 +342,6 @@ class ChannelFlowOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("active",)
-    spec = _facts.ChannelFlowOk
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -374,7 +359,6 @@ class ChannelAlert(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "details")
-    spec = _facts.ChannelAlert
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", details: _Mapping[str, _Any] | None = None
@@ -397,7 +381,6 @@ class ChannelClose(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _facts.ChannelClose
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
@@ -415,7 +398,6 @@ class ChannelCloseOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ChannelCloseOk
 
     def __init__(self) -> None:
         pass
@@ -448,7 +430,6 @@ class AccessRequest(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("realm", "exclusive", "passive", "active", "write", "read")
-    spec = _facts.AccessRequest
 
     def __init__(
         self, realm: str = "", exclusive: bool = False, passive: bool = False, active: bool = False,
@@ -472,7 +453,6 @@ class AccessRequestOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket",)
-    spec = _facts.AccessRequestOk
 
     def __init__(self, ticket: int = 0) -> None:
         self.ticket = ticket
@@ -505,7 +485,6 @@ class ExchangeDeclare(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "exchange", "type", "passive", "durable", "auto_delete", "internal", "nowait", "arguments"
     )
-    spec = _facts.ExchangeDeclare
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", type: str = "", passive: bool = False,
@@ -530,7 +509,6 @@ class ExchangeDeclareOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeDeclareOk
 
     def __init__(self) -> None:
         pass
@@ -549,7 +527,6 @@ class ExchangeDelete(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "if_unused", "nowait")
-    spec = _facts.ExchangeDelete
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", if_unused: bool = False, nowait: bool = False
@@ -567,7 +544,6 @@ class ExchangeDeleteOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeDeleteOk
 
     def __init__(self) -> None:
         pass
@@ -601,7 +577,6 @@ class QueueDeclare(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "queue", "passive", "durable", "exclusive", "auto_delete", "nowait", "arguments"
     )
-    spec = _facts.QueueDeclare
 
     def __init__(
         self, ticket: int = 0, queue: str = "", passive: bool = False, durable: bool = False,
@@ -630,7 +605,6 @@ class QueueDeclareOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("queue", "message_count", "consumer_count")
-    spec = _facts.QueueDeclareOk
 
     def __init__(self, queue: str = "", message_count: int = 0, consumer_count: int = 0) -> None:
         self.queue = queue
@@ -653,7 +627,6 @@ class QueueBind(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "exchange", "routing_key", "nowait", "arguments")
-    spec = _facts.QueueBind
 
     def __init__(
         self, ticket: int = 0, queue: str = "", exchange: str = "", routing_key: str = "",
@@ -674,7 +647,6 @@ class QueueBindOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.QueueBindOk
 
     def __init__(self) -> None:
         pass
@@ -692,7 +664,6 @@ class QueuePurge(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "nowait")
-    spec = _facts.QueuePurge
 
     def __init__(self, ticket: int = 0, queue: str = "", nowait: bool = False) -> None:
         self.ticket = ticket
@@ -710,7 +681,6 @@ class QueuePurgeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("message_count",)
-    spec = _facts.QueuePurgeOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -730,7 +700,6 @@ class QueueDelete(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "if_unused", "if_empty", "nowait")
-    spec = _facts.QueueDelete
 
     def __init__(
         self, ticket: int = 0, queue: str = "", if_unused: bool = False, if_empty: bool = False,
@@ -753,7 +722,6 @@ class QueueDeleteOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("message_count",)
-    spec = _facts.QueueDeleteOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -784,7 +752,6 @@ class BasicQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _facts.BasicQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -799,7 +766,6 @@ class BasicQosOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.BasicQosOk
 
     def __init__(self) -> None:
         pass
@@ -823,7 +789,6 @@ class BasicConsume(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait"
     )
-    spec = _facts.BasicConsume
 
     def __init__(
         self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
@@ -848,7 +813,6 @@ class BasicConsumeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.BasicConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -865,7 +829,6 @@ class BasicCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "nowait")
-    spec = _facts.BasicCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -882,7 +845,6 @@ class BasicCancelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.BasicCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -902,7 +864,6 @@ class BasicPublish(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    spec = _facts.BasicPublish
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
@@ -928,7 +889,6 @@ class BasicReturn(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _facts.BasicReturn
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
@@ -953,7 +913,6 @@ class BasicDeliver(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    spec = _facts.BasicDeliver
 
     def __init__(
         self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
@@ -978,7 +937,6 @@ class BasicGet(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "no_ack")
-    spec = _facts.BasicGet
 
     def __init__(self, ticket: int = 0, queue: str = "", no_ack: bool = False) -> None:
         self.ticket = ticket
@@ -1000,7 +958,6 @@ class BasicGetOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
-    spec = _facts.BasicGetOk
 
     def __init__(
         self, delivery_tag: int = 0, redelivered: bool = False, exchange: str = "", routing_key: str = "",
@@ -1023,7 +980,6 @@ class BasicGetEmpty(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("cluster_id",)
-    spec = _facts.BasicGetEmpty
 
     def __init__(self, cluster_id: str = "") -> None:
         self.cluster_id = cluster_id
@@ -1040,7 +996,6 @@ class BasicAck(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "multiple")
-    spec = _facts.BasicAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1058,7 +1013,6 @@ class BasicReject(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "requeue")
-    spec = _facts.BasicReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1075,7 +1029,6 @@ class BasicRecover(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("requeue",)
-    spec = _facts.BasicRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -1105,7 +1058,6 @@ class BasicProperties(_DialectProperties):
         "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
         "reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id"
     )
-    spec = _facts.BasicProperties
 
     def __init__(
         self, content_type: str | None = None, content_encoding: str | None = None,
@@ -1163,7 +1115,6 @@ class FileQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _facts.FileQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -1178,7 +1129,6 @@ class FileQosOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.FileQosOk
 
     def __init__(self) -> None:
         pass
@@ -1202,7 +1152,6 @@ class FileConsume(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait"
     )
-    spec = _facts.FileConsume
 
     def __init__(
         self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
@@ -1227,7 +1176,6 @@ class FileConsumeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.FileConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1244,7 +1192,6 @@ class FileCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "nowait")
-    spec = _facts.FileCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -1261,7 +1208,6 @@ class FileCancelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.FileCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1278,7 +1224,6 @@ class FileOpen(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("identifier", "content_size")
-    spec = _facts.FileOpen
 
     def __init__(self, identifier: str = "", content_size: int = 0) -> None:
         self.identifier = identifier
@@ -1295,7 +1240,6 @@ class FileOpenOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("staged_size",)
-    spec = _facts.FileOpenOk
 
     def __init__(self, staged_size: int = 0) -> None:
         self.staged_size = staged_size
@@ -1308,7 +1252,6 @@ class FileStage(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.FileStage
 
     def __init__(self) -> None:
         pass
@@ -1329,7 +1272,6 @@ class FilePublish(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate", "identifier")
-    spec = _facts.FilePublish
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
@@ -1356,7 +1298,6 @@ class FileReturn(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _facts.FileReturn
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
@@ -1384,7 +1325,6 @@ class FileDeliver(_DialectMethod):
     __slots__ = __match_args__ = (
         "consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key", "identifier"
     )
-    spec = _facts.FileDeliver
 
     def __init__(
         self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
@@ -1409,7 +1349,6 @@ class FileAck(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "multiple")
-    spec = _facts.FileAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1427,7 +1366,6 @@ class FileReject(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "requeue")
-    spec = _facts.FileReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1453,7 +1391,6 @@ class FileProperties(_DialectProperties):
         "content_type", "content_encoding", "headers", "priority", "reply_to", "message_id", "filename",
         "timestamp", "cluster_id"
     )
-    spec = _facts.FileProperties
 
     def __init__(
         self, content_type: str | None = None, content_encoding: str | None = None,
@@ -1504,7 +1441,6 @@ class StreamQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "consume_rate", "global_")
-    spec = _facts.StreamQos
 
     def __init__(
         self, prefetch_size: int = 0, prefetch_count: int = 0, consume_rate: int = 0, global_: bool = False
@@ -1522,7 +1458,6 @@ class StreamQosOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.StreamQosOk
 
     def __init__(self) -> None:
         pass
@@ -1543,7 +1478,6 @@ class StreamConsume(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "consumer_tag", "no_local", "exclusive", "nowait")
-    spec = _facts.StreamConsume
 
     def __init__(
         self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
@@ -1567,7 +1501,6 @@ class StreamConsumeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.StreamConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1584,7 +1517,6 @@ class StreamCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "nowait")
-    spec = _facts.StreamCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -1601,7 +1533,6 @@ class StreamCancelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.StreamCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1621,7 +1552,6 @@ class StreamPublish(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    spec = _facts.StreamPublish
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
@@ -1647,7 +1577,6 @@ class StreamReturn(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _facts.StreamReturn
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
@@ -1671,7 +1600,6 @@ class StreamDeliver(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "exchange", "queue")
-    spec = _facts.StreamDeliver
 
     def __init__(
         self, consumer_tag: str = "", delivery_tag: int = 0, exchange: str = "", queue: str = ""
@@ -1694,7 +1622,6 @@ class StreamProperties(_DialectProperties):
     """
 
     __slots__ = __match_args__ = ("content_type", "content_encoding", "headers", "priority", "timestamp")
-    spec = _facts.StreamProperties
 
     def __init__(
         self, content_type: str | None = None, content_encoding: str | None = None,
@@ -1729,7 +1656,6 @@ class TxSelect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxSelect
 
     def __init__(self) -> None:
         pass
@@ -1742,7 +1668,6 @@ class TxSelectOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -1755,7 +1680,6 @@ class TxCommit(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxCommit
 
     def __init__(self) -> None:
         pass
@@ -1768,7 +1692,6 @@ class TxCommitOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxCommitOk
 
     def __init__(self) -> None:
         pass
@@ -1781,7 +1704,6 @@ class TxRollback(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxRollback
 
     def __init__(self) -> None:
         pass
@@ -1794,7 +1716,6 @@ class TxRollbackOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxRollbackOk
 
     def __init__(self) -> None:
         pass
@@ -1818,7 +1739,6 @@ class DtxSelect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.DtxSelect
 
     def __init__(self) -> None:
         pass
@@ -1831,7 +1751,6 @@ class DtxSelectOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.DtxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -1847,7 +1766,6 @@ class DtxStart(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("dtx_identifier",)
-    spec = _facts.DtxStart
 
     def __init__(self, dtx_identifier: str = "") -> None:
         self.dtx_identifier = dtx_identifier
@@ -1860,7 +1778,6 @@ class DtxStartOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.DtxStartOk
 
     def __init__(self) -> None:
         pass
@@ -1885,7 +1802,6 @@ class TunnelRequest(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("meta_data",)
-    spec = _facts.TunnelRequest
 
     def __init__(self, meta_data: _Mapping[str, _Any] | None = None) -> None:
         self.meta_data: _Mapping[str, _Any] = {} if meta_data is None else meta_data
@@ -1903,7 +1819,6 @@ class TunnelProperties(_DialectProperties):
     """
 
     __slots__ = __match_args__ = ("headers", "proxy_name", "data_name", "durable", "broadcast")
-    spec = _facts.TunnelProperties
 
     def __init__(
         self, headers: _Mapping[str, _Any] | None = None, proxy_name: str | None = None,
@@ -1936,7 +1851,6 @@ class TestInteger(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("integer_1", "integer_2", "integer_3", "integer_4", "operation")
-    spec = _facts.TestInteger
 
     def __init__(
         self, integer_1: int = 0, integer_2: int = 0, integer_3: int = 0, integer_4: int = 0,
@@ -1959,7 +1873,6 @@ class TestIntegerOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("result",)
-    spec = _facts.TestIntegerOk
 
     def __init__(self, result: int = 0) -> None:
         self.result = result
@@ -1977,7 +1890,6 @@ class TestString(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("string_1", "string_2", "operation")
-    spec = _facts.TestString
 
     def __init__(self, string_1: str = "", string_2: bytes = b"", operation: int = 0) -> None:
         self.string_1 = string_1
@@ -1995,7 +1907,6 @@ class TestStringOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("result",)
-    spec = _facts.TestStringOk
 
     def __init__(self, result: bytes = b"") -> None:
         self.result = result
@@ -2013,7 +1924,6 @@ class TestTable(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("table", "integer_op", "string_op")
-    spec = _facts.TestTable
 
     def __init__(
         self, table: _Mapping[str, _Any] | None = None, integer_op: int = 0, string_op: int = 0
@@ -2034,7 +1944,6 @@ class TestTableOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("integer_result", "string_result")
-    spec = _facts.TestTableOk
 
     def __init__(self, integer_result: int = 0, string_result: bytes = b"") -> None:
         self.integer_result = integer_result
@@ -2048,7 +1957,6 @@ class TestContent(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TestContent
 
     def __init__(self) -> None:
         pass
@@ -2064,7 +1972,6 @@ class TestContentOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("content_checksum",)
-    spec = _facts.TestContentOk
 
     def __init__(self, content_checksum: int = 0) -> None:
         self.content_checksum = content_checksum
@@ -2074,7 +1981,6 @@ class TestProperties(_DialectProperties):
     """Properties of test content (120); None stands for one that is absent."""
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TestProperties
 
     def __init__(self) -> None:
         pass
@@ -2226,6 +2132,7 @@ DIALECT = _Dialect(
         TunnelProperties,
         TestProperties,
     ),
+    facts=_facts,
     routines=_ROUTINES,
 )
 METHODS = DIALECT.methods

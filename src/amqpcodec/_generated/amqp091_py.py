@@ -82,7 +82,6 @@ class ConnectionStart(_DialectMethod):
     __slots__ = __match_args__ = (
         "version_major", "version_minor", "server_properties", "mechanisms", "locales"
     )
-    spec = _facts.ConnectionStart
 
     def __init__(
         self, version_major: int = 0, version_minor: int = 0,
@@ -108,7 +107,6 @@ class ConnectionStartOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("client_properties", "mechanism", "response", "locale")
-    spec = _facts.ConnectionStartOk
 
     def __init__(
         self, client_properties: _Mapping[str, _Any] | None = None, mechanism: str = "",
@@ -130,7 +128,6 @@ class ConnectionSecure(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("challenge",)
-    spec = _facts.ConnectionSecure
 
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
@@ -146,7 +143,6 @@ class ConnectionSecureOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("response",)
-    spec = _facts.ConnectionSecureOk
 
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
@@ -164,7 +160,6 @@ class ConnectionTune(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _facts.ConnectionTune
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -184,7 +179,6 @@ class ConnectionTuneOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _facts.ConnectionTuneOk
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -205,7 +199,6 @@ class ConnectionOpen(_DialectMethod):
 
     __slots__ = ("virtual_host", "reserved_1", "reserved_2")
     __match_args__ = ("virtual_host",)
-    spec = _facts.ConnectionOpen
 
     def __init__(self, virtual_host: str = "", *, reserved_1: str = "", reserved_2: bool = False) -> None:
         self.virtual_host = virtual_host
@@ -224,7 +217,6 @@ class ConnectionOpenOk(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _facts.ConnectionOpenOk
 
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
@@ -243,7 +235,6 @@ class ConnectionClose(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _facts.ConnectionClose
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
@@ -261,7 +252,6 @@ class ConnectionCloseOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ConnectionCloseOk
 
     def __init__(self) -> None:
         pass
@@ -293,7 +283,6 @@ class ChannelOpen(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _facts.ChannelOpen
 
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
@@ -310,7 +299,6 @@ class ChannelOpenOk(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _facts.ChannelOpenOk
 
     def __init__(self, *, reserved_1: bytes = b"") -> None:
         self.reserved_1 = reserved_1
@@ -326,7 +314,6 @@ class ChannelFlow(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("active",)
-    spec = _facts.ChannelFlow
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -342,7 +329,6 @@ class ChannelFlowOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("active",)
-    spec = _facts.ChannelFlowOk
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -361,7 +347,6 @@ class ChannelClose(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _facts.ChannelClose
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
@@ -379,7 +364,6 @@ class ChannelCloseOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ChannelCloseOk
 
     def __init__(self) -> None:
         pass
@@ -418,7 +402,6 @@ class ExchangeDeclare(_DialectMethod):
         "arguments"
     )
     __match_args__ = ("exchange", "type", "passive", "durable", "no_wait", "arguments")
-    spec = _facts.ExchangeDeclare
 
     def __init__(
         self, exchange: str = "", type: str = "", passive: bool = False, durable: bool = False,
@@ -443,7 +426,6 @@ class ExchangeDeclareOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeDeclareOk
 
     def __init__(self) -> None:
         pass
@@ -463,7 +445,6 @@ class ExchangeDelete(_DialectMethod):
 
     __slots__ = ("reserved_1", "exchange", "if_unused", "no_wait")
     __match_args__ = ("exchange", "if_unused", "no_wait")
-    spec = _facts.ExchangeDelete
 
     def __init__(
         self, exchange: str = "", if_unused: bool = False, no_wait: bool = False, *, reserved_1: int = 0
@@ -481,7 +462,6 @@ class ExchangeDeleteOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeDeleteOk
 
     def __init__(self) -> None:
         pass
@@ -516,7 +496,6 @@ class QueueDeclare(_DialectMethod):
         "reserved_1", "queue", "passive", "durable", "exclusive", "auto_delete", "no_wait", "arguments"
     )
     __match_args__ = ("queue", "passive", "durable", "exclusive", "auto_delete", "no_wait", "arguments")
-    spec = _facts.QueueDeclare
 
     def __init__(
         self, queue: str = "", passive: bool = False, durable: bool = False, exclusive: bool = False,
@@ -545,7 +524,6 @@ class QueueDeclareOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("queue", "message_count", "consumer_count")
-    spec = _facts.QueueDeclareOk
 
     def __init__(self, queue: str = "", message_count: int = 0, consumer_count: int = 0) -> None:
         self.queue = queue
@@ -569,7 +547,6 @@ class QueueBind(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "exchange", "routing_key", "no_wait", "arguments")
     __match_args__ = ("queue", "exchange", "routing_key", "no_wait", "arguments")
-    spec = _facts.QueueBind
 
     def __init__(
         self, queue: str = "", exchange: str = "", routing_key: str = "", no_wait: bool = False,
@@ -590,7 +567,6 @@ class QueueBindOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.QueueBindOk
 
     def __init__(self) -> None:
         pass
@@ -611,7 +587,6 @@ class QueueUnbind(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "exchange", "routing_key", "arguments")
     __match_args__ = ("queue", "exchange", "routing_key", "arguments")
-    spec = _facts.QueueUnbind
 
     def __init__(
         self, queue: str = "", exchange: str = "", routing_key: str = "",
@@ -631,7 +606,6 @@ class QueueUnbindOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.QueueUnbindOk
 
     def __init__(self) -> None:
         pass
@@ -650,7 +624,6 @@ class QueuePurge(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "no_wait")
     __match_args__ = ("queue", "no_wait")
-    spec = _facts.QueuePurge
 
     def __init__(self, queue: str = "", no_wait: bool = False, *, reserved_1: int = 0) -> None:
         self.reserved_1 = reserved_1
@@ -668,7 +641,6 @@ class QueuePurgeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("message_count",)
-    spec = _facts.QueuePurgeOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -689,7 +661,6 @@ class QueueDelete(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "if_unused", "if_empty", "no_wait")
     __match_args__ = ("queue", "if_unused", "if_empty", "no_wait")
-    spec = _facts.QueueDelete
 
     def __init__(
         self, queue: str = "", if_unused: bool = False, if_empty: bool = False, no_wait: bool = False, *,
@@ -712,7 +683,6 @@ class QueueDeleteOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("message_count",)
-    spec = _facts.QueueDeleteOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -745,7 +715,6 @@ class BasicQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _facts.BasicQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -760,7 +729,6 @@ class BasicQosOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.BasicQosOk
 
     def __init__(self) -> None:
         pass
@@ -786,7 +754,6 @@ class BasicConsume(_DialectMethod):
         "reserved_1", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "no_wait", "arguments"
     )
     __match_args__ = ("queue", "consumer_tag", "no_local", "no_ack", "exclusive", "no_wait", "arguments")
-    spec = _facts.BasicConsume
 
     def __init__(
         self, queue: str = "", consumer_tag: str = "", no_local: bool = False, no_ack: bool = False,
@@ -813,7 +780,6 @@ class BasicConsumeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.BasicConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -830,7 +796,6 @@ class BasicCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "no_wait")
-    spec = _facts.BasicCancel
 
     def __init__(self, consumer_tag: str = "", no_wait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -847,7 +812,6 @@ class BasicCancelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.BasicCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -868,7 +832,6 @@ class BasicPublish(_DialectMethod):
 
     __slots__ = ("reserved_1", "exchange", "routing_key", "mandatory", "immediate")
     __match_args__ = ("exchange", "routing_key", "mandatory", "immediate")
-    spec = _facts.BasicPublish
 
     def __init__(
         self, exchange: str = "", routing_key: str = "", mandatory: bool = False, immediate: bool = False, *,
@@ -894,7 +857,6 @@ class BasicReturn(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _facts.BasicReturn
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
@@ -919,7 +881,6 @@ class BasicDeliver(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    spec = _facts.BasicDeliver
 
     def __init__(
         self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
@@ -945,7 +906,6 @@ class BasicGet(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "no_ack")
     __match_args__ = ("queue", "no_ack")
-    spec = _facts.BasicGet
 
     def __init__(self, queue: str = "", no_ack: bool = False, *, reserved_1: int = 0) -> None:
         self.reserved_1 = reserved_1
@@ -967,7 +927,6 @@ class BasicGetOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
-    spec = _facts.BasicGetOk
 
     def __init__(
         self, delivery_tag: int = 0, redelivered: bool = False, exchange: str = "", routing_key: str = "",
@@ -991,7 +950,6 @@ class BasicGetEmpty(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _facts.BasicGetEmpty
 
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
@@ -1008,7 +966,6 @@ class BasicAck(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "multiple")
-    spec = _facts.BasicAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1026,7 +983,6 @@ class BasicReject(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "requeue")
-    spec = _facts.BasicReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1043,7 +999,6 @@ class BasicRecoverAsync(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("requeue",)
-    spec = _facts.BasicRecoverAsync
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -1059,7 +1014,6 @@ class BasicRecover(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("requeue",)
-    spec = _facts.BasicRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -1072,7 +1026,6 @@ class BasicRecoverOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.BasicRecoverOk
 
     def __init__(self) -> None:
         pass
@@ -1102,7 +1055,6 @@ class BasicProperties(_DialectProperties):
         "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
         "reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "reserved"
     )
-    spec = _facts.BasicProperties
 
     def __init__(
         self, content_type: str | None = None, content_encoding: str | None = None,
@@ -1157,7 +1109,6 @@ class TxSelect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxSelect
 
     def __init__(self) -> None:
         pass
@@ -1170,7 +1121,6 @@ class TxSelectOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -1183,7 +1133,6 @@ class TxCommit(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxCommit
 
     def __init__(self) -> None:
         pass
@@ -1196,7 +1145,6 @@ class TxCommitOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxCommitOk
 
     def __init__(self) -> None:
         pass
@@ -1209,7 +1157,6 @@ class TxRollback(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxRollback
 
     def __init__(self) -> None:
         pass
@@ -1222,7 +1169,6 @@ class TxRollbackOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxRollbackOk
 
     def __init__(self) -> None:
         pass
@@ -1330,6 +1276,7 @@ DIALECT = _Dialect(
     properties=(
         BasicProperties,
     ),
+    facts=_facts,
     routines=_ROUTINES,
 )
 METHODS = DIALECT.methods

@@ -89,7 +89,6 @@ class ConnectionStart(_DialectMethod):
     __slots__ = __match_args__ = (
         "version_major", "version_minor", "server_properties", "mechanisms", "locales"
     )
-    spec = _facts.ConnectionStart
 
     def __init__(
         self, version_major: int = 0, version_minor: int = 0,
@@ -115,7 +114,6 @@ class ConnectionStartOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("client_properties", "mechanism", "response", "locale")
-    spec = _facts.ConnectionStartOk
 
     def __init__(
         self, client_properties: _Mapping[str, _Any] | None = None, mechanism: str = "",
@@ -137,7 +135,6 @@ class ConnectionSecure(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("challenge",)
-    spec = _facts.ConnectionSecure
 
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
@@ -153,7 +150,6 @@ class ConnectionSecureOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("response",)
-    spec = _facts.ConnectionSecureOk
 
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
@@ -171,7 +167,6 @@ class ConnectionTune(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _facts.ConnectionTune
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -191,7 +186,6 @@ class ConnectionTuneOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _facts.ConnectionTuneOk
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -211,7 +205,6 @@ class ConnectionOpen(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("virtual_host", "capabilities", "insist")
-    spec = _facts.ConnectionOpen
 
     def __init__(self, virtual_host: str = "", capabilities: str = "", insist: bool = False) -> None:
         self.virtual_host = virtual_host
@@ -229,7 +222,6 @@ class ConnectionOpenOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("known_hosts",)
-    spec = _facts.ConnectionOpenOk
 
     def __init__(self, known_hosts: str = "") -> None:
         self.known_hosts = known_hosts
@@ -246,7 +238,6 @@ class ConnectionRedirect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("host", "known_hosts")
-    spec = _facts.ConnectionRedirect
 
     def __init__(self, host: str = "", known_hosts: str = "") -> None:
         self.host = host
@@ -266,7 +257,6 @@ class ConnectionClose(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _facts.ConnectionClose
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
@@ -284,7 +274,6 @@ class ConnectionCloseOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ConnectionCloseOk
 
     def __init__(self) -> None:
         pass
@@ -316,7 +305,6 @@ class ChannelOpen(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("out_of_band",)
-    spec = _facts.ChannelOpen
 
     def __init__(self, out_of_band: str = "") -> None:
         self.out_of_band = out_of_band
@@ -332,7 +320,6 @@ class ChannelOpenOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_id",)
-    spec = _facts.ChannelOpenOk
 
     def __init__(self, channel_id: bytes = b"") -> None:
         self.channel_id = channel_id
@@ -348,7 +335,6 @@ class ChannelFlow(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("active",)
-    spec = _facts.ChannelFlow
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -364,7 +350,6 @@ class ChannelFlowOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("active",)
-    spec = _facts.ChannelFlowOk
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -383,7 +368,6 @@ class ChannelClose(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _facts.ChannelClose
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
@@ -401,7 +385,6 @@ class ChannelCloseOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ChannelCloseOk
 
     def __init__(self) -> None:
         pass
@@ -417,7 +400,6 @@ class ChannelResume(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_id",)
-    spec = _facts.ChannelResume
 
     def __init__(self, channel_id: bytes = b"") -> None:
         self.channel_id = channel_id
@@ -430,7 +412,6 @@ class ChannelPing(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ChannelPing
 
     def __init__(self) -> None:
         pass
@@ -443,7 +424,6 @@ class ChannelPong(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ChannelPong
 
     def __init__(self) -> None:
         pass
@@ -456,7 +436,6 @@ class ChannelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ChannelOk
 
     def __init__(self) -> None:
         pass
@@ -492,7 +471,6 @@ class AccessRequest(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("realm", "exclusive", "passive", "active", "write", "read")
-    spec = _facts.AccessRequest
 
     def __init__(
         self, realm: str = "", exclusive: bool = False, passive: bool = False, active: bool = False,
@@ -516,7 +494,6 @@ class AccessRequestOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket",)
-    spec = _facts.AccessRequestOk
 
     def __init__(self, ticket: int = 0) -> None:
         self.ticket = ticket
@@ -549,7 +526,6 @@ class ExchangeDeclare(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "exchange", "type", "passive", "durable", "auto_delete", "internal", "nowait", "arguments"
     )
-    spec = _facts.ExchangeDeclare
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", type: str = "", passive: bool = False,
@@ -574,7 +550,6 @@ class ExchangeDeclareOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeDeclareOk
 
     def __init__(self) -> None:
         pass
@@ -593,7 +568,6 @@ class ExchangeDelete(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "if_unused", "nowait")
-    spec = _facts.ExchangeDelete
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", if_unused: bool = False, nowait: bool = False
@@ -611,7 +585,6 @@ class ExchangeDeleteOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeDeleteOk
 
     def __init__(self) -> None:
         pass
@@ -645,7 +618,6 @@ class QueueDeclare(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "queue", "passive", "durable", "exclusive", "auto_delete", "nowait", "arguments"
     )
-    spec = _facts.QueueDeclare
 
     def __init__(
         self, ticket: int = 0, queue: str = "", passive: bool = False, durable: bool = False,
@@ -674,7 +646,6 @@ class QueueDeclareOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("queue", "message_count", "consumer_count")
-    spec = _facts.QueueDeclareOk
 
     def __init__(self, queue: str = "", message_count: int = 0, consumer_count: int = 0) -> None:
         self.queue = queue
@@ -697,7 +668,6 @@ class QueueBind(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "exchange", "routing_key", "nowait", "arguments")
-    spec = _facts.QueueBind
 
     def __init__(
         self, ticket: int = 0, queue: str = "", exchange: str = "", routing_key: str = "",
@@ -718,7 +688,6 @@ class QueueBindOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.QueueBindOk
 
     def __init__(self) -> None:
         pass
@@ -738,7 +707,6 @@ class QueueUnbind(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "exchange", "routing_key", "arguments")
-    spec = _facts.QueueUnbind
 
     def __init__(
         self, ticket: int = 0, queue: str = "", exchange: str = "", routing_key: str = "",
@@ -758,7 +726,6 @@ class QueueUnbindOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.QueueUnbindOk
 
     def __init__(self) -> None:
         pass
@@ -776,7 +743,6 @@ class QueuePurge(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "nowait")
-    spec = _facts.QueuePurge
 
     def __init__(self, ticket: int = 0, queue: str = "", nowait: bool = False) -> None:
         self.ticket = ticket
@@ -794,7 +760,6 @@ class QueuePurgeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("message_count",)
-    spec = _facts.QueuePurgeOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -814,7 +779,6 @@ class QueueDelete(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "if_unused", "if_empty", "nowait")
-    spec = _facts.QueueDelete
 
     def __init__(
         self, ticket: int = 0, queue: str = "", if_unused: bool = False, if_empty: bool = False,
@@ -837,7 +801,6 @@ class QueueDeleteOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("message_count",)
-    spec = _facts.QueueDeleteOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -870,7 +833,6 @@ class BasicQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _facts.BasicQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -885,7 +847,6 @@ class BasicQosOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.BasicQosOk
 
     def __init__(self) -> None:
         pass
@@ -910,7 +871,6 @@ class BasicConsume(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait", "filter"
     )
-    spec = _facts.BasicConsume
 
     def __init__(
         self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
@@ -937,7 +897,6 @@ class BasicConsumeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.BasicConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -954,7 +913,6 @@ class BasicCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "nowait")
-    spec = _facts.BasicCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -971,7 +929,6 @@ class BasicCancelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.BasicCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -991,7 +948,6 @@ class BasicPublish(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    spec = _facts.BasicPublish
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
@@ -1017,7 +973,6 @@ class BasicReturn(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _facts.BasicReturn
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
@@ -1042,7 +997,6 @@ class BasicDeliver(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    spec = _facts.BasicDeliver
 
     def __init__(
         self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
@@ -1067,7 +1021,6 @@ class BasicGet(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "no_ack")
-    spec = _facts.BasicGet
 
     def __init__(self, ticket: int = 0, queue: str = "", no_ack: bool = False) -> None:
         self.ticket = ticket
@@ -1089,7 +1042,6 @@ class BasicGetOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
-    spec = _facts.BasicGetOk
 
     def __init__(
         self, delivery_tag: int = 0, redelivered: bool = False, exchange: str = "", routing_key: str = "",
@@ -1112,7 +1064,6 @@ class BasicGetEmpty(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("cluster_id",)
-    spec = _facts.BasicGetEmpty
 
     def __init__(self, cluster_id: str = "") -> None:
         self.cluster_id = cluster_id
@@ -1129,7 +1080,6 @@ class BasicAck(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "multiple")
-    spec = _facts.BasicAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1147,7 +1097,6 @@ class BasicReject(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "requeue")
-    spec = _facts.BasicReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1164,7 +1113,6 @@ class BasicRecover(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("requeue",)
-    spec = _facts.BasicRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -1194,7 +1142,6 @@ class BasicProperties(_DialectProperties):
         "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
         "reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id"
     )
-    spec = _facts.BasicProperties
 
     def __init__(
         self, content_type: str | None = None, content_encoding: str | None = None,
@@ -1252,7 +1199,6 @@ class FileQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _facts.FileQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -1267,7 +1213,6 @@ class FileQosOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.FileQosOk
 
     def __init__(self) -> None:
         pass
@@ -1292,7 +1237,6 @@ class FileConsume(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait", "filter"
     )
-    spec = _facts.FileConsume
 
     def __init__(
         self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
@@ -1319,7 +1263,6 @@ class FileConsumeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.FileConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1336,7 +1279,6 @@ class FileCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "nowait")
-    spec = _facts.FileCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -1353,7 +1295,6 @@ class FileCancelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.FileCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1370,7 +1311,6 @@ class FileOpen(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("identifier", "content_size")
-    spec = _facts.FileOpen
 
     def __init__(self, identifier: str = "", content_size: int = 0) -> None:
         self.identifier = identifier
@@ -1387,7 +1327,6 @@ class FileOpenOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("staged_size",)
-    spec = _facts.FileOpenOk
 
     def __init__(self, staged_size: int = 0) -> None:
         self.staged_size = staged_size
@@ -1400,7 +1339,6 @@ class FileStage(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.FileStage
 
     def __init__(self) -> None:
         pass
@@ -1421,7 +1359,6 @@ class FilePublish(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate", "identifier")
-    spec = _facts.FilePublish
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
@@ -1448,7 +1385,6 @@ class FileReturn(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _facts.FileReturn
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
@@ -1476,7 +1412,6 @@ class FileDeliver(_DialectMethod):
     __slots__ = __match_args__ = (
         "consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key", "identifier"
     )
-    spec = _facts.FileDeliver
 
     def __init__(
         self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
@@ -1501,7 +1436,6 @@ class FileAck(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "multiple")
-    spec = _facts.FileAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1519,7 +1453,6 @@ class FileReject(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "requeue")
-    spec = _facts.FileReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1545,7 +1478,6 @@ class FileProperties(_DialectProperties):
         "content_type", "content_encoding", "headers", "priority", "reply_to", "message_id", "filename",
         "timestamp", "cluster_id"
     )
-    spec = _facts.FileProperties
 
     def __init__(
         self, content_type: str | None = None, content_encoding: str | None = None,
@@ -1596,7 +1528,6 @@ class StreamQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "consume_rate", "global_")
-    spec = _facts.StreamQos
 
     def __init__(
         self, prefetch_size: int = 0, prefetch_count: int = 0, consume_rate: int = 0, global_: bool = False
@@ -1614,7 +1545,6 @@ class StreamQosOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.StreamQosOk
 
     def __init__(self) -> None:
         pass
@@ -1638,7 +1568,6 @@ class StreamConsume(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "queue", "consumer_tag", "no_local", "exclusive", "nowait", "filter"
     )
-    spec = _facts.StreamConsume
 
     def __init__(
         self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
@@ -1663,7 +1592,6 @@ class StreamConsumeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.StreamConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1680,7 +1608,6 @@ class StreamCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "nowait")
-    spec = _facts.StreamCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -1697,7 +1624,6 @@ class StreamCancelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.StreamCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1717,7 +1643,6 @@ class StreamPublish(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    spec = _facts.StreamPublish
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
@@ -1743,7 +1668,6 @@ class StreamReturn(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _facts.StreamReturn
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
@@ -1767,7 +1691,6 @@ class StreamDeliver(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "exchange", "queue")
-    spec = _facts.StreamDeliver
 
     def __init__(
         self, consumer_tag: str = "", delivery_tag: int = 0, exchange: str = "", queue: str = ""
@@ -1790,7 +1713,6 @@ class StreamProperties(_DialectProperties):
     """
 
     __slots__ = __match_args__ = ("content_type", "content_encoding", "headers", "priority", "timestamp")
-    spec = _facts.StreamProperties
 
     def __init__(
         self, content_type: str | None = None, content_encoding: str | None = None,
@@ -1825,7 +1747,6 @@ class TxSelect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxSelect
 
     def __init__(self) -> None:
         pass
@@ -1838,7 +1759,6 @@ class TxSelectOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -1851,7 +1771,6 @@ class TxCommit(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxCommit
 
     def __init__(self) -> None:
         pass
@@ -1864,7 +1783,6 @@ class TxCommitOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxCommitOk
 
     def __init__(self) -> None:
         pass
@@ -1877,7 +1795,6 @@ class TxRollback(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxRollback
 
     def __init__(self) -> None:
         pass
@@ -1890,7 +1807,6 @@ class TxRollbackOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxRollbackOk
 
     def __init__(self) -> None:
         pass
@@ -1914,7 +1830,6 @@ class DtxSelect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.DtxSelect
 
     def __init__(self) -> None:
         pass
@@ -1927,7 +1842,6 @@ class DtxSelectOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.DtxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -1943,7 +1857,6 @@ class DtxStart(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("dtx_identifier",)
-    spec = _facts.DtxStart
 
     def __init__(self, dtx_identifier: str = "") -> None:
         self.dtx_identifier = dtx_identifier
@@ -1956,7 +1869,6 @@ class DtxStartOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.DtxStartOk
 
     def __init__(self) -> None:
         pass
@@ -1981,7 +1893,6 @@ class TunnelRequest(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("meta_data",)
-    spec = _facts.TunnelRequest
 
     def __init__(self, meta_data: _Mapping[str, _Any] | None = None) -> None:
         self.meta_data: _Mapping[str, _Any] = {} if meta_data is None else meta_data
@@ -1999,7 +1910,6 @@ class TunnelProperties(_DialectProperties):
     """
 
     __slots__ = __match_args__ = ("headers", "proxy_name", "data_name", "durable", "broadcast")
-    spec = _facts.TunnelProperties
 
     def __init__(
         self, headers: _Mapping[str, _Any] | None = None, proxy_name: str | None = None,
@@ -2054,7 +1964,6 @@ class MessageTransfer(_DialectMethod):
         "content_encoding", "user_id", "app_id", "transaction_id", "security_token", "application_headers",
         "body"
     )
-    spec = _facts.MessageTransfer
 
     def __init__(
         self, ticket: int = 0, destination: str = "", redelivered: bool = False, immediate: bool = False,
@@ -2107,7 +2016,6 @@ class MessageConsume(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "queue", "destination", "no_local", "no_ack", "exclusive", "filter"
     )
-    spec = _facts.MessageConsume
 
     def __init__(
         self, ticket: int = 0, queue: str = "", destination: str = "", no_local: bool = False,
@@ -2132,7 +2040,6 @@ class MessageCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("destination",)
-    spec = _facts.MessageCancel
 
     def __init__(self, destination: str = "") -> None:
         self.destination = destination
@@ -2151,7 +2058,6 @@ class MessageGet(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "destination", "no_ack")
-    spec = _facts.MessageGet
 
     def __init__(self, ticket: int = 0, queue: str = "", destination: str = "", no_ack: bool = False) -> None:
         self.ticket = ticket
@@ -2170,7 +2076,6 @@ class MessageRecover(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("requeue",)
-    spec = _facts.MessageRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -2186,7 +2091,6 @@ class MessageOpen(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reference",)
-    spec = _facts.MessageOpen
 
     def __init__(self, reference: bytes = b"") -> None:
         self.reference = reference
@@ -2202,7 +2106,6 @@ class MessageClose(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reference",)
-    spec = _facts.MessageClose
 
     def __init__(self, reference: bytes = b"") -> None:
         self.reference = reference
@@ -2219,7 +2122,6 @@ class MessageAppend(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reference", "bytes")
-    spec = _facts.MessageAppend
 
     def __init__(self, reference: bytes = b"", bytes: bytes = b"") -> None:
         self.reference = reference
@@ -2237,7 +2139,6 @@ class MessageCheckpoint(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reference", "identifier")
-    spec = _facts.MessageCheckpoint
 
     def __init__(self, reference: bytes = b"", identifier: str = "") -> None:
         self.reference = reference
@@ -2255,7 +2156,6 @@ class MessageResume(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reference", "identifier")
-    spec = _facts.MessageResume
 
     def __init__(self, reference: bytes = b"", identifier: str = "") -> None:
         self.reference = reference
@@ -2274,7 +2174,6 @@ class MessageQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _facts.MessageQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -2289,7 +2188,6 @@ class MessageOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.MessageOk
 
     def __init__(self) -> None:
         pass
@@ -2302,7 +2200,6 @@ class MessageEmpty(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.MessageEmpty
 
     def __init__(self) -> None:
         pass
@@ -2319,7 +2216,6 @@ class MessageReject(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("code", "text")
-    spec = _facts.MessageReject
 
     def __init__(self, code: int = 0, text: str = "") -> None:
         self.code = code
@@ -2336,7 +2232,6 @@ class MessageOffset(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("value",)
-    spec = _facts.MessageOffset
 
     def __init__(self, value: int = 0) -> None:
         self.value = value
@@ -2509,6 +2404,7 @@ DIALECT = _Dialect(
         StreamProperties,
         TunnelProperties,
     ),
+    facts=_facts,
     routines=_ROUTINES,
 )
 METHODS = DIALECT.methods

@@ -85,7 +85,6 @@ class ConnectionStart(_DialectMethod):
     __slots__ = __match_args__ = (
         "version_major", "version_minor", "server_properties", "mechanisms", "locales"
     )
-    spec = _facts.ConnectionStart
 
     def __init__(
         self, version_major: int = 0, version_minor: int = 0,
@@ -111,7 +110,6 @@ class ConnectionStartOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("client_properties", "mechanism", "response", "locale")
-    spec = _facts.ConnectionStartOk
 
     def __init__(
         self, client_properties: _Mapping[str, _Any] | None = None, mechanism: str = "",
@@ -133,7 +131,6 @@ class ConnectionSecure(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("challenge",)
-    spec = _facts.ConnectionSecure
 
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
@@ -149,7 +146,6 @@ class ConnectionSecureOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("response",)
-    spec = _facts.ConnectionSecureOk
 
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
@@ -167,7 +163,6 @@ class ConnectionTune(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _facts.ConnectionTune
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -187,7 +182,6 @@ class ConnectionTuneOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _facts.ConnectionTuneOk
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -207,7 +201,6 @@ class ConnectionOpen(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("virtual_host", "capabilities", "insist")
-    spec = _facts.ConnectionOpen
 
     def __init__(self, virtual_host: str = "", capabilities: str = "", insist: bool = False) -> None:
         self.virtual_host = virtual_host
@@ -225,7 +218,6 @@ class ConnectionOpenOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("known_hosts",)
-    spec = _facts.ConnectionOpenOk
 
     def __init__(self, known_hosts: str = "") -> None:
         self.known_hosts = known_hosts
@@ -242,7 +234,6 @@ class ConnectionRedirect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("host", "known_hosts")
-    spec = _facts.ConnectionRedirect
 
     def __init__(self, host: str = "", known_hosts: str = "") -> None:
         self.host = host
@@ -262,7 +253,6 @@ class ConnectionClose(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _facts.ConnectionClose
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
@@ -280,7 +270,6 @@ class ConnectionCloseOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ConnectionCloseOk
 
     def __init__(self) -> None:
         pass
@@ -312,7 +301,6 @@ class ChannelOpen(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("out_of_band",)
-    spec = _facts.ChannelOpen
 
     def __init__(self, out_of_band: str = "") -> None:
         self.out_of_band = out_of_band
@@ -325,7 +313,6 @@ class ChannelOpenOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ChannelOpenOk
 
     def __init__(self) -> None:
         pass
@@ -341,7 +328,6 @@ class ChannelFlow(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("active",)
-    spec = _facts.ChannelFlow
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -357,7 +343,6 @@ class ChannelFlowOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("active",)
-    spec = _facts.ChannelFlowOk
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -375,7 +360,6 @@ class ChannelAlert(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "details")
-    spec = _facts.ChannelAlert
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", details: _Mapping[str, _Any] | None = None
@@ -398,7 +382,6 @@ class ChannelClose(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _facts.ChannelClose
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
@@ -416,7 +399,6 @@ class ChannelCloseOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ChannelCloseOk
 
     def __init__(self) -> None:
         pass
@@ -449,7 +431,6 @@ class AccessRequest(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("realm", "exclusive", "passive", "active", "write", "read")
-    spec = _facts.AccessRequest
 
     def __init__(
         self, realm: str = "", exclusive: bool = False, passive: bool = False, active: bool = False,
@@ -473,7 +454,6 @@ class AccessRequestOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket",)
-    spec = _facts.AccessRequestOk
 
     def __init__(self, ticket: int = 0) -> None:
         self.ticket = ticket
@@ -506,7 +486,6 @@ class ExchangeDeclare(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "exchange", "type", "passive", "durable", "auto_delete", "internal", "nowait", "arguments"
     )
-    spec = _facts.ExchangeDeclare
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", type: str = "", passive: bool = False,
@@ -531,7 +510,6 @@ class ExchangeDeclareOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeDeclareOk
 
     def __init__(self) -> None:
         pass
@@ -550,7 +528,6 @@ class ExchangeDelete(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "if_unused", "nowait")
-    spec = _facts.ExchangeDelete
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", if_unused: bool = False, nowait: bool = False
@@ -568,7 +545,6 @@ class ExchangeDeleteOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeDeleteOk
 
     def __init__(self) -> None:
         pass
@@ -586,7 +562,6 @@ class ExchangeBound(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("exchange", "routing_key", "queue")
-    spec = _facts.ExchangeBound
 
     def __init__(self, exchange: str = "", routing_key: str = "", queue: str = "") -> None:
         self.exchange = exchange
@@ -605,7 +580,6 @@ class ExchangeBoundOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text")
-    spec = _facts.ExchangeBoundOk
 
     def __init__(self, reply_code: int = 0, reply_text: str = "") -> None:
         self.reply_code = reply_code
@@ -642,7 +616,6 @@ class QueueDeclare(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "queue", "passive", "durable", "exclusive", "auto_delete", "nowait", "arguments"
     )
-    spec = _facts.QueueDeclare
 
     def __init__(
         self, ticket: int = 0, queue: str = "", passive: bool = False, durable: bool = False,
@@ -671,7 +644,6 @@ class QueueDeclareOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("queue", "message_count", "consumer_count")
-    spec = _facts.QueueDeclareOk
 
     def __init__(self, queue: str = "", message_count: int = 0, consumer_count: int = 0) -> None:
         self.queue = queue
@@ -694,7 +666,6 @@ class QueueBind(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "exchange", "routing_key", "nowait", "arguments")
-    spec = _facts.QueueBind
 
     def __init__(
         self, ticket: int = 0, queue: str = "", exchange: str = "", routing_key: str = "",
@@ -715,7 +686,6 @@ class QueueBindOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.QueueBindOk
 
     def __init__(self) -> None:
         pass
@@ -733,7 +703,6 @@ class QueuePurge(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "nowait")
-    spec = _facts.QueuePurge
 
     def __init__(self, ticket: int = 0, queue: str = "", nowait: bool = False) -> None:
         self.ticket = ticket
@@ -751,7 +720,6 @@ class QueuePurgeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("message_count",)
-    spec = _facts.QueuePurgeOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -771,7 +739,6 @@ class QueueDelete(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "if_unused", "if_empty", "nowait")
-    spec = _facts.QueueDelete
 
     def __init__(
         self, ticket: int = 0, queue: str = "", if_unused: bool = False, if_empty: bool = False,
@@ -794,7 +761,6 @@ class QueueDeleteOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("message_count",)
-    spec = _facts.QueueDeleteOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -825,7 +791,6 @@ class BasicQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _facts.BasicQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -840,7 +805,6 @@ class BasicQosOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.BasicQosOk
 
     def __init__(self) -> None:
         pass
@@ -865,7 +829,6 @@ class BasicConsume(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait", "arguments"
     )
-    spec = _facts.BasicConsume
 
     def __init__(
         self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
@@ -892,7 +855,6 @@ class BasicConsumeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.BasicConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -909,7 +871,6 @@ class BasicCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "nowait")
-    spec = _facts.BasicCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -926,7 +887,6 @@ class BasicCancelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.BasicCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -946,7 +906,6 @@ class BasicPublish(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    spec = _facts.BasicPublish
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
@@ -972,7 +931,6 @@ class BasicReturn(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _facts.BasicReturn
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
@@ -997,7 +955,6 @@ class BasicDeliver(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    spec = _facts.BasicDeliver
 
     def __init__(
         self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
@@ -1022,7 +979,6 @@ class BasicGet(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "no_ack")
-    spec = _facts.BasicGet
 
     def __init__(self, ticket: int = 0, queue: str = "", no_ack: bool = False) -> None:
         self.ticket = ticket
@@ -1044,7 +1000,6 @@ class BasicGetOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
-    spec = _facts.BasicGetOk
 
     def __init__(
         self, delivery_tag: int = 0, redelivered: bool = False, exchange: str = "", routing_key: str = "",
@@ -1067,7 +1022,6 @@ class BasicGetEmpty(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("cluster_id",)
-    spec = _facts.BasicGetEmpty
 
     def __init__(self, cluster_id: str = "") -> None:
         self.cluster_id = cluster_id
@@ -1084,7 +1038,6 @@ class BasicAck(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "multiple")
-    spec = _facts.BasicAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1102,7 +1055,6 @@ class BasicReject(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "requeue")
-    spec = _facts.BasicReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1119,7 +1071,6 @@ class BasicRecover(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("requeue",)
-    spec = _facts.BasicRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -1132,7 +1083,6 @@ class BasicRecoverOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.BasicRecoverOk
 
     def __init__(self) -> None:
         pass
@@ -1162,7 +1112,6 @@ class BasicProperties(_DialectProperties):
         "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
         "reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id"
     )
-    spec = _facts.BasicProperties
 
     def __init__(
         self, content_type: str | None = None, content_encoding: str | None = None,
@@ -1221,7 +1170,6 @@ class FileQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _facts.FileQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -1236,7 +1184,6 @@ class FileQosOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.FileQosOk
 
     def __init__(self) -> None:
         pass
@@ -1260,7 +1207,6 @@ class FileConsume(_DialectMethod):
     __slots__ = __match_args__ = (
         "ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait"
     )
-    spec = _facts.FileConsume
 
     def __init__(
         self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
@@ -1285,7 +1231,6 @@ class FileConsumeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.FileConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1302,7 +1247,6 @@ class FileCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "nowait")
-    spec = _facts.FileCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -1319,7 +1263,6 @@ class FileCancelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.FileCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1336,7 +1279,6 @@ class FileOpen(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("identifier", "content_size")
-    spec = _facts.FileOpen
 
     def __init__(self, identifier: str = "", content_size: int = 0) -> None:
         self.identifier = identifier
@@ -1353,7 +1295,6 @@ class FileOpenOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("staged_size",)
-    spec = _facts.FileOpenOk
 
     def __init__(self, staged_size: int = 0) -> None:
         self.staged_size = staged_size
@@ -1366,7 +1307,6 @@ class FileStage(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.FileStage
 
     def __init__(self) -> None:
         pass
@@ -1387,7 +1327,6 @@ class FilePublish(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate", "identifier")
-    spec = _facts.FilePublish
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
@@ -1414,7 +1353,6 @@ class FileReturn(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _facts.FileReturn
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
@@ -1442,7 +1380,6 @@ class FileDeliver(_DialectMethod):
     __slots__ = __match_args__ = (
         "consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key", "identifier"
     )
-    spec = _facts.FileDeliver
 
     def __init__(
         self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
@@ -1467,7 +1404,6 @@ class FileAck(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "multiple")
-    spec = _facts.FileAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1485,7 +1421,6 @@ class FileReject(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "requeue")
-    spec = _facts.FileReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1511,7 +1446,6 @@ class FileProperties(_DialectProperties):
         "content_type", "content_encoding", "headers", "priority", "reply_to", "message_id", "filename",
         "timestamp", "cluster_id"
     )
-    spec = _facts.FileProperties
 
     def __init__(
         self, content_type: str | None = None, content_encoding: str | None = None,
@@ -1562,7 +1496,6 @@ class StreamQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "consume_rate", "global_")
-    spec = _facts.StreamQos
 
     def __init__(
         self, prefetch_size: int = 0, prefetch_count: int = 0, consume_rate: int = 0, global_: bool = False
@@ -1580,7 +1513,6 @@ class StreamQosOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.StreamQosOk
 
     def __init__(self) -> None:
         pass
@@ -1601,7 +1533,6 @@ class StreamConsume(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "queue", "consumer_tag", "no_local", "exclusive", "nowait")
-    spec = _facts.StreamConsume
 
     def __init__(
         self, ticket: int = 0, queue: str = "", consumer_tag: str = "", no_local: bool = False,
@@ -1625,7 +1556,6 @@ class StreamConsumeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.StreamConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1642,7 +1572,6 @@ class StreamCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "nowait")
-    spec = _facts.StreamCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -1659,7 +1588,6 @@ class StreamCancelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.StreamCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1679,7 +1607,6 @@ class StreamPublish(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    spec = _facts.StreamPublish
 
     def __init__(
         self, ticket: int = 0, exchange: str = "", routing_key: str = "", mandatory: bool = False,
@@ -1705,7 +1632,6 @@ class StreamReturn(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _facts.StreamReturn
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
@@ -1729,7 +1655,6 @@ class StreamDeliver(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "exchange", "queue")
-    spec = _facts.StreamDeliver
 
     def __init__(
         self, consumer_tag: str = "", delivery_tag: int = 0, exchange: str = "", queue: str = ""
@@ -1752,7 +1677,6 @@ class StreamProperties(_DialectProperties):
     """
 
     __slots__ = __match_args__ = ("content_type", "content_encoding", "headers", "priority", "timestamp")
-    spec = _facts.StreamProperties
 
     def __init__(
         self, content_type: str | None = None, content_encoding: str | None = None,
@@ -1787,7 +1711,6 @@ class TxSelect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxSelect
 
     def __init__(self) -> None:
         pass
@@ -1800,7 +1723,6 @@ class TxSelectOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -1813,7 +1735,6 @@ class TxCommit(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxCommit
 
     def __init__(self) -> None:
         pass
@@ -1826,7 +1747,6 @@ class TxCommitOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxCommitOk
 
     def __init__(self) -> None:
         pass
@@ -1839,7 +1759,6 @@ class TxRollback(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxRollback
 
     def __init__(self) -> None:
         pass
@@ -1852,7 +1771,6 @@ class TxRollbackOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxRollbackOk
 
     def __init__(self) -> None:
         pass
@@ -1876,7 +1794,6 @@ class DtxSelect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.DtxSelect
 
     def __init__(self) -> None:
         pass
@@ -1889,7 +1806,6 @@ class DtxSelectOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.DtxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -1905,7 +1821,6 @@ class DtxStart(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("dtx_identifier",)
-    spec = _facts.DtxStart
 
     def __init__(self, dtx_identifier: str = "") -> None:
         self.dtx_identifier = dtx_identifier
@@ -1918,7 +1833,6 @@ class DtxStartOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.DtxStartOk
 
     def __init__(self) -> None:
         pass
@@ -1943,7 +1857,6 @@ class TunnelRequest(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("meta_data",)
-    spec = _facts.TunnelRequest
 
     def __init__(self, meta_data: _Mapping[str, _Any] | None = None) -> None:
         self.meta_data: _Mapping[str, _Any] = {} if meta_data is None else meta_data
@@ -1961,7 +1874,6 @@ class TunnelProperties(_DialectProperties):
     """
 
     __slots__ = __match_args__ = ("headers", "proxy_name", "data_name", "durable", "broadcast")
-    spec = _facts.TunnelProperties
 
     def __init__(
         self, headers: _Mapping[str, _Any] | None = None, proxy_name: str | None = None,
@@ -1994,7 +1906,6 @@ class TestInteger(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("integer_1", "integer_2", "integer_3", "integer_4", "operation")
-    spec = _facts.TestInteger
 
     def __init__(
         self, integer_1: int = 0, integer_2: int = 0, integer_3: int = 0, integer_4: int = 0,
@@ -2017,7 +1928,6 @@ class TestIntegerOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("result",)
-    spec = _facts.TestIntegerOk
 
     def __init__(self, result: int = 0) -> None:
         self.result = result
@@ -2035,7 +1945,6 @@ class TestString(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("string_1", "string_2", "operation")
-    spec = _facts.TestString
 
     def __init__(self, string_1: str = "", string_2: bytes = b"", operation: int = 0) -> None:
         self.string_1 = string_1
@@ -2053,7 +1962,6 @@ class TestStringOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("result",)
-    spec = _facts.TestStringOk
 
     def __init__(self, result: bytes = b"") -> None:
         self.result = result
@@ -2071,7 +1979,6 @@ class TestTable(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("table", "integer_op", "string_op")
-    spec = _facts.TestTable
 
     def __init__(
         self, table: _Mapping[str, _Any] | None = None, integer_op: int = 0, string_op: int = 0
@@ -2092,7 +1999,6 @@ class TestTableOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("integer_result", "string_result")
-    spec = _facts.TestTableOk
 
     def __init__(self, integer_result: int = 0, string_result: bytes = b"") -> None:
         self.integer_result = integer_result
@@ -2106,7 +2012,6 @@ class TestContent(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TestContent
 
     def __init__(self) -> None:
         pass
@@ -2122,7 +2027,6 @@ class TestContentOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("content_checksum",)
-    spec = _facts.TestContentOk
 
     def __init__(self, content_checksum: int = 0) -> None:
         self.content_checksum = content_checksum
@@ -2132,7 +2036,6 @@ class TestProperties(_DialectProperties):
     """Properties of test content (120); None stands for one that is absent."""
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TestProperties
 
     def __init__(self) -> None:
         pass
@@ -2287,6 +2190,7 @@ DIALECT = _Dialect(
         TunnelProperties,
         TestProperties,
     ),
+    facts=_facts,
     routines=_ROUTINES,
 )
 METHODS = DIALECT.methods

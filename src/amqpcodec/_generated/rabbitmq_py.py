@@ -84,7 +84,6 @@ class ConnectionStart(_DialectMethod):
     __slots__ = __match_args__ = (
         "version_major", "version_minor", "server_properties", "mechanisms", "locales"
     )
-    spec = _facts.ConnectionStart
 
     def __init__(
         self, version_major: int = 0, version_minor: int = 0,
@@ -110,7 +109,6 @@ class ConnectionStartOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("client_properties", "mechanism", "response", "locale")
-    spec = _facts.ConnectionStartOk
 
     def __init__(
         self, client_properties: _Mapping[str, _Any] | None = None, mechanism: str = "",
@@ -132,7 +130,6 @@ class ConnectionSecure(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("challenge",)
-    spec = _facts.ConnectionSecure
 
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
@@ -148,7 +145,6 @@ class ConnectionSecureOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("response",)
-    spec = _facts.ConnectionSecureOk
 
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
@@ -166,7 +162,6 @@ class ConnectionTune(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _facts.ConnectionTune
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -186,7 +181,6 @@ class ConnectionTuneOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _facts.ConnectionTuneOk
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -207,7 +201,6 @@ class ConnectionOpen(_DialectMethod):
 
     __slots__ = ("virtual_host", "reserved_1", "reserved_2")
     __match_args__ = ("virtual_host",)
-    spec = _facts.ConnectionOpen
 
     def __init__(self, virtual_host: str = "", *, reserved_1: str = "", reserved_2: bool = False) -> None:
         self.virtual_host = virtual_host
@@ -226,7 +219,6 @@ class ConnectionOpenOk(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _facts.ConnectionOpenOk
 
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
@@ -245,7 +237,6 @@ class ConnectionClose(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _facts.ConnectionClose
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
@@ -263,7 +254,6 @@ class ConnectionCloseOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ConnectionCloseOk
 
     def __init__(self) -> None:
         pass
@@ -279,7 +269,6 @@ class ConnectionBlocked(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reason",)
-    spec = _facts.ConnectionBlocked
 
     def __init__(self, reason: str = "") -> None:
         self.reason = reason
@@ -292,7 +281,6 @@ class ConnectionUnblocked(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ConnectionUnblocked
 
     def __init__(self) -> None:
         pass
@@ -309,7 +297,6 @@ class ConnectionUpdateSecret(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("new_secret", "reason")
-    spec = _facts.ConnectionUpdateSecret
 
     def __init__(self, new_secret: bytes = b"", reason: str = "") -> None:
         self.new_secret = new_secret
@@ -323,7 +310,6 @@ class ConnectionUpdateSecretOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ConnectionUpdateSecretOk
 
     def __init__(self) -> None:
         pass
@@ -359,7 +345,6 @@ class ChannelOpen(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _facts.ChannelOpen
 
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
@@ -376,7 +361,6 @@ class ChannelOpenOk(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _facts.ChannelOpenOk
 
     def __init__(self, *, reserved_1: bytes = b"") -> None:
         self.reserved_1 = reserved_1
@@ -392,7 +376,6 @@ class ChannelFlow(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("active",)
-    spec = _facts.ChannelFlow
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -408,7 +391,6 @@ class ChannelFlowOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("active",)
-    spec = _facts.ChannelFlowOk
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -427,7 +409,6 @@ class ChannelClose(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _facts.ChannelClose
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", class_id: int = 0, method_id: int = 0
@@ -445,7 +426,6 @@ class ChannelCloseOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ChannelCloseOk
 
     def __init__(self) -> None:
         pass
@@ -486,7 +466,6 @@ class ExchangeDeclare(_DialectMethod):
     __match_args__ = (
         "exchange", "type", "passive", "durable", "auto_delete", "internal", "no_wait", "arguments"
     )
-    spec = _facts.ExchangeDeclare
 
     def __init__(
         self, exchange: str = "", type: str = "", passive: bool = False, durable: bool = False,
@@ -511,7 +490,6 @@ class ExchangeDeclareOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeDeclareOk
 
     def __init__(self) -> None:
         pass
@@ -531,7 +509,6 @@ class ExchangeDelete(_DialectMethod):
 
     __slots__ = ("reserved_1", "exchange", "if_unused", "no_wait")
     __match_args__ = ("exchange", "if_unused", "no_wait")
-    spec = _facts.ExchangeDelete
 
     def __init__(
         self, exchange: str = "", if_unused: bool = False, no_wait: bool = False, *, reserved_1: int = 0
@@ -549,7 +526,6 @@ class ExchangeDeleteOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeDeleteOk
 
     def __init__(self) -> None:
         pass
@@ -571,7 +547,6 @@ class ExchangeBind(_DialectMethod):
 
     __slots__ = ("reserved_1", "destination", "source", "routing_key", "no_wait", "arguments")
     __match_args__ = ("destination", "source", "routing_key", "no_wait", "arguments")
-    spec = _facts.ExchangeBind
 
     def __init__(
         self, destination: str = "", source: str = "", routing_key: str = "", no_wait: bool = False,
@@ -592,7 +567,6 @@ class ExchangeBindOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeBindOk
 
     def __init__(self) -> None:
         pass
@@ -614,7 +588,6 @@ class ExchangeUnbind(_DialectMethod):
 
     __slots__ = ("reserved_1", "destination", "source", "routing_key", "no_wait", "arguments")
     __match_args__ = ("destination", "source", "routing_key", "no_wait", "arguments")
-    spec = _facts.ExchangeUnbind
 
     def __init__(
         self, destination: str = "", source: str = "", routing_key: str = "", no_wait: bool = False,
@@ -635,7 +608,6 @@ class ExchangeUnbindOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ExchangeUnbindOk
 
     def __init__(self) -> None:
         pass
@@ -674,7 +646,6 @@ class QueueDeclare(_DialectMethod):
         "reserved_1", "queue", "passive", "durable", "exclusive", "auto_delete", "no_wait", "arguments"
     )
     __match_args__ = ("queue", "passive", "durable", "exclusive", "auto_delete", "no_wait", "arguments")
-    spec = _facts.QueueDeclare
 
     def __init__(
         self, queue: str = "", passive: bool = False, durable: bool = False, exclusive: bool = False,
@@ -703,7 +674,6 @@ class QueueDeclareOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("queue", "message_count", "consumer_count")
-    spec = _facts.QueueDeclareOk
 
     def __init__(self, queue: str = "", message_count: int = 0, consumer_count: int = 0) -> None:
         self.queue = queue
@@ -727,7 +697,6 @@ class QueueBind(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "exchange", "routing_key", "no_wait", "arguments")
     __match_args__ = ("queue", "exchange", "routing_key", "no_wait", "arguments")
-    spec = _facts.QueueBind
 
     def __init__(
         self, queue: str = "", exchange: str = "", routing_key: str = "", no_wait: bool = False,
@@ -748,7 +717,6 @@ class QueueBindOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.QueueBindOk
 
     def __init__(self) -> None:
         pass
@@ -769,7 +737,6 @@ class QueueUnbind(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "exchange", "routing_key", "arguments")
     __match_args__ = ("queue", "exchange", "routing_key", "arguments")
-    spec = _facts.QueueUnbind
 
     def __init__(
         self, queue: str = "", exchange: str = "", routing_key: str = "",
@@ -789,7 +756,6 @@ class QueueUnbindOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.QueueUnbindOk
 
     def __init__(self) -> None:
         pass
@@ -808,7 +774,6 @@ class QueuePurge(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "no_wait")
     __match_args__ = ("queue", "no_wait")
-    spec = _facts.QueuePurge
 
     def __init__(self, queue: str = "", no_wait: bool = False, *, reserved_1: int = 0) -> None:
         self.reserved_1 = reserved_1
@@ -826,7 +791,6 @@ class QueuePurgeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("message_count",)
-    spec = _facts.QueuePurgeOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -847,7 +811,6 @@ class QueueDelete(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "if_unused", "if_empty", "no_wait")
     __match_args__ = ("queue", "if_unused", "if_empty", "no_wait")
-    spec = _facts.QueueDelete
 
     def __init__(
         self, queue: str = "", if_unused: bool = False, if_empty: bool = False, no_wait: bool = False, *,
@@ -870,7 +833,6 @@ class QueueDeleteOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("message_count",)
-    spec = _facts.QueueDeleteOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -903,7 +865,6 @@ class BasicQos(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _facts.BasicQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -918,7 +879,6 @@ class BasicQosOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.BasicQosOk
 
     def __init__(self) -> None:
         pass
@@ -944,7 +904,6 @@ class BasicConsume(_DialectMethod):
         "reserved_1", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "no_wait", "arguments"
     )
     __match_args__ = ("queue", "consumer_tag", "no_local", "no_ack", "exclusive", "no_wait", "arguments")
-    spec = _facts.BasicConsume
 
     def __init__(
         self, queue: str = "", consumer_tag: str = "", no_local: bool = False, no_ack: bool = False,
@@ -971,7 +930,6 @@ class BasicConsumeOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.BasicConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -988,7 +946,6 @@ class BasicCancel(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "no_wait")
-    spec = _facts.BasicCancel
 
     def __init__(self, consumer_tag: str = "", no_wait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -1005,7 +962,6 @@ class BasicCancelOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag",)
-    spec = _facts.BasicCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1026,7 +982,6 @@ class BasicPublish(_DialectMethod):
 
     __slots__ = ("reserved_1", "exchange", "routing_key", "mandatory", "immediate")
     __match_args__ = ("exchange", "routing_key", "mandatory", "immediate")
-    spec = _facts.BasicPublish
 
     def __init__(
         self, exchange: str = "", routing_key: str = "", mandatory: bool = False, immediate: bool = False, *,
@@ -1052,7 +1007,6 @@ class BasicReturn(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _facts.BasicReturn
 
     def __init__(
         self, reply_code: int = 0, reply_text: str = "", exchange: str = "", routing_key: str = ""
@@ -1077,7 +1031,6 @@ class BasicDeliver(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    spec = _facts.BasicDeliver
 
     def __init__(
         self, consumer_tag: str = "", delivery_tag: int = 0, redelivered: bool = False, exchange: str = "",
@@ -1103,7 +1056,6 @@ class BasicGet(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "no_ack")
     __match_args__ = ("queue", "no_ack")
-    spec = _facts.BasicGet
 
     def __init__(self, queue: str = "", no_ack: bool = False, *, reserved_1: int = 0) -> None:
         self.reserved_1 = reserved_1
@@ -1125,7 +1077,6 @@ class BasicGetOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
-    spec = _facts.BasicGetOk
 
     def __init__(
         self, delivery_tag: int = 0, redelivered: bool = False, exchange: str = "", routing_key: str = "",
@@ -1149,7 +1100,6 @@ class BasicGetEmpty(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _facts.BasicGetEmpty
 
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
@@ -1166,7 +1116,6 @@ class BasicAck(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "multiple")
-    spec = _facts.BasicAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1184,7 +1133,6 @@ class BasicReject(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "requeue")
-    spec = _facts.BasicReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1201,7 +1149,6 @@ class BasicRecoverAsync(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("requeue",)
-    spec = _facts.BasicRecoverAsync
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -1217,7 +1164,6 @@ class BasicRecover(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("requeue",)
-    spec = _facts.BasicRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -1230,7 +1176,6 @@ class BasicRecoverOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.BasicRecoverOk
 
     def __init__(self) -> None:
         pass
@@ -1248,7 +1193,6 @@ class BasicNack(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("delivery_tag", "multiple", "requeue")
-    spec = _facts.BasicNack
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1280,7 +1224,6 @@ class BasicProperties(_DialectProperties):
         "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
         "reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "reserved"
     )
-    spec = _facts.BasicProperties
 
     def __init__(
         self, content_type: str | None = None, content_encoding: str | None = None,
@@ -1336,7 +1279,6 @@ class TxSelect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxSelect
 
     def __init__(self) -> None:
         pass
@@ -1349,7 +1291,6 @@ class TxSelectOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -1362,7 +1303,6 @@ class TxCommit(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxCommit
 
     def __init__(self) -> None:
         pass
@@ -1375,7 +1315,6 @@ class TxCommitOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxCommitOk
 
     def __init__(self) -> None:
         pass
@@ -1388,7 +1327,6 @@ class TxRollback(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxRollback
 
     def __init__(self) -> None:
         pass
@@ -1401,7 +1339,6 @@ class TxRollbackOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.TxRollbackOk
 
     def __init__(self) -> None:
         pass
@@ -1428,7 +1365,6 @@ class ConfirmSelect(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ("nowait",)
-    spec = _facts.ConfirmSelect
 
     def __init__(self, nowait: bool = False) -> None:
         self.nowait = nowait
@@ -1441,7 +1377,6 @@ class ConfirmSelectOk(_DialectMethod):
     """
 
     __slots__ = __match_args__ = ()
-    spec = _facts.ConfirmSelectOk
 
     def __init__(self) -> None:
         pass
@@ -1557,6 +1492,7 @@ DIALECT = _Dialect(
     properties=(
         BasicProperties,
     ),
+    facts=_facts,
     routines=_ROUTINES,
 )
 METHODS = DIALECT.methods

@@ -10,7 +10,7 @@ from .._typing import TYPE_CHECKING
 from ..profiles import table_profile
 from .dispatch_py import Dispatch
 from .framing import type_mask
-from .slots.constructors_py import describe
+from .slots.constructors_py import describe, give_specs
 from .slots.sharing_py import share
 from .wire import BODY, HEADER, HEARTBEAT, METHOD
 
@@ -53,8 +53,10 @@ class Dialect:
         constants: Mapping[str, int],
         methods: tuple[type[Method], ...],
         properties: tuple[type[Properties], ...],
+        facts: object,
         routines: Mapping[str, Routines],
     ) -> None:
+        give_specs((*methods, *properties), facts)
         self.name = name
         self.module = module
         self.version = version

@@ -1,7 +1,7 @@
 """Constructors, their names and signatures in the compiled build. The twin of constructors_py.py."""
 
 from ..._records import constructor_name, set_fields as set_one_by_one
-from .layout_c cimport add_attributes, describe_constructor, hand_down_step, put_fields
+from .layout_c cimport add_attributes, describe_constructor, hand_down_step, put_attribute, put_fields
 from .makers_c cimport octets_before_slots
 
 
@@ -12,6 +12,20 @@ def describe(classes):
         describe_constructor(cls, constructor_name(cls))
         if "__next__" in vars(cls):
             hand_down_step(cls)
+
+
+def give_specs(classes, facts):
+    """Give generated classes their `spec`, which a module of facts has by their names, and the names that follow from
+    it: statements in each class would be a quarter of the octets of a dialect."""
+    for cls in classes:
+        spec = getattr(facts, cls.__name__)
+        names = {
+            "spec": spec,
+            "__slots__": tuple([field.attribute for field in spec.fields]),
+            "__match_args__": tuple([field.attribute for field in spec.fields if not field.reserved]),
+        }
+        for name, value in names.items():
+            put_attribute(cls, name, value)
 
 
 def expose(classes):
