@@ -12,7 +12,6 @@ import pytest
 from pyarrow.fs import S3FileSystem
 
 pytest.importorskip("pyspark")
-pytest.importorskip("moto", reason="an S3 for tests: pip install 'amqpcodec[stores]'")
 
 from support.object_store import KEYS, Store, object_store
 from support.rotations import busy, write_rotated
@@ -31,6 +30,7 @@ COLUMNS = ["flow", "offset", "routing_key", "body", "complete"]
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Store]:
+    pytest.importorskip("moto", reason="an S3 for tests: pip install 'amqpcodec[stores]'")
     with object_store() as store:
         yield store
 

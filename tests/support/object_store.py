@@ -9,17 +9,7 @@ from contextlib import contextmanager
 from time import sleep
 from typing import Any
 
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import WSGIRequestHandler, make_server
-
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
-
-
-class _Quiet(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log(self, *_: Any) -> None:
-        """Say nothing."""
 
 
 class Store:
@@ -35,8 +25,18 @@ class Store:
     """
 
     def __init__(self) -> None:
+        # The extra `stores`, which the first tier of tests does without.
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+        from werkzeug.serving import WSGIRequestHandler, make_server
+
+        class Quiet(WSGIRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log(self, *_: Any) -> None:
+                """Say nothing."""
+
         self._app: Any = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet)
+        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=Quiet)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self.requests: list[str] = []
         self.delay = 0.0
