@@ -14,9 +14,8 @@ from support.parts import rows_of
 from support.queued import Peer, World, shop
 from support.tiers import few
 
-from amqpcodec import arrow
+from amqpcodec import _backend, arrow
 from amqpcodec import rabbitmq as amqp
-from amqpcodec._columns import waits
 from amqpcodec._columns.routes import _fits
 from amqpcodec._columns.schemas import WAITS
 
@@ -300,7 +299,7 @@ def test_contents_that_come_twice_out_of_a_queue_are_of_two_publishes(build: str
 def test_publishes_beyond_the_limit_are_forgotten_and_that_is_said(
     build: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waits, "MOST_PUBLISHES", 2)
+    monkeypatch.setattr(_backend.load("amqpcodec._columns.waits", build), "MOST_PUBLISHES", 2)
     world = World()
     publisher, consumer = Peer(world), Peer(world)
     consumer.declare("q", passive=True)

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from support.queued import Peer, World, shop
 
+from amqpcodec import _backend, stats
 from amqpcodec import rabbitmq as amqp
-from amqpcodec import stats
-from amqpcodec._columns import waits
 from amqpcodec.cli import main
 
 
@@ -59,7 +58,7 @@ def test_waits_that_are_not_shown_are_added_up(tmp_path: Path) -> None:
 
 
 def test_publishes_that_were_forgotten_are_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waits, "MOST_PUBLISHES", 1)
+    monkeypatch.setattr(_backend.load("amqpcodec._columns.waits"), "MOST_PUBLISHES", 1)
     world = World()
     publisher, consumer = Peer(world), Peer(world)
     for number in range(3):

@@ -30,7 +30,7 @@ from .._protocol.wire_types import NUMBERS
 from .rows import ANSWERS
 from .steps import step_of
 from .trace import TRACERS, trace_of
-from .waits import DROPPED
+from .waits_c import DROPPED
 
 cdef extern from *:
     const uint64_t CONTENT_CLASS "0x100000000ULL"  # sets the keys of content classes off from those of methods

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from amqpcodec import _backend
 from amqpcodec.capture import Fault
 
 from .following_py import Message
@@ -14,7 +15,7 @@ from .origins import NO_TIME, FrameOrigin
 from .rows import fault_code
 from .schemas import WAITS
 from .steps import ANSWER, step_of
-from .waits import Waits, digest
+from .waits_py import digest
 
 _FOLLOWED = ("connection.open", "connection.close-ok")
 
@@ -30,7 +31,7 @@ class DeliverySink(MessageSink):
         super().__init__(*arguments, **options)
         self.follower.settler.call = self.settle
         if self.decoding.waits or any(self.make.wants(column.name) for column in WAITS):
-            self.follower.waits = Waits()
+            self.follower.waits = _backend.load("amqpcodec._columns.waits", self.decoding.impl).Waits()
 
     def is_counted_only(self, method: Any) -> bool:
         """See `Sink.is_counted_only`."""

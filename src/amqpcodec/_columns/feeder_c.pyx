@@ -37,7 +37,7 @@ from ..capture.model import Close, Data, Fault
 from .feeder_py import dispatch
 from .steps import ANSWER, DELIVER, GET_OK, PUBLISH, REQUEST
 from .sinks import flow_of
-from .waits import digest
+from .waits_c cimport digest
 
 cdef enum:  # the tables
     FRAMES = 1

@@ -18,14 +18,15 @@ from amqpcodec import DecodeError
 from amqpcodec._state import Fields, damaged
 from amqpcodec.capture import Connection, Endpoint
 
-from .publishes import HALF, Publish
 from .routes import Routes
 from .steps import GET_OK
 from .text import clean
 
 if TYPE_CHECKING:
     from .following_py import Channel, Followed, Message
+    from .waits_py import Publish
 
+HALF = 16  # octets of what stands for a body, and of what stands for properties and body
 MOST_QUEUES = 10_000  # that are followed; and names of others that are known
 # Arguments of a queue that neither drop messages nor change their order.
 _HARMLESS = frozenset(
@@ -139,6 +140,9 @@ class Fifos:
 
     Args:
         most: publishes in all of them.
+
+    Attributes:
+        targets: returns those that a message may reach, see `Routes.targets`.
     """
 
     def __init__(self, most: int) -> None:
@@ -146,6 +150,7 @@ class Fifos:
         self._waiting = 0
         self._queues: dict[tuple[str, str], Queue] = {}
         self._routes = Routes(self._queues)
+        self.targets = self._routes.targets
         self._links: dict[Connection, _Link] = {}
 
     def vhost(self, connection: Connection) -> str | None:
@@ -161,11 +166,11 @@ class Fifos:
     # -- messages
 
     def publish(
-        self, followed: Followed, channel: int, route: bytes, publish: Publish, lasting: bool
+        self, followed: Followed, channel: int, targets: Sequence[Queue], publish: Publish, lasting: bool
     ) -> None:
-        """Take a publish; `lasting` says that it is whole and stays until it is delivered."""
+        """Take a publish to queues; `lasting` says that it is whole and stays until it is delivered."""
         connection = followed.connection
-        for queue in self._routes.targets(self.vhost(connection), route):
+        for queue in targets:
             state = followed.channels.get(channel)
             doubtful = not lasting or queue.binding or (state is not None and state.transacted)
             if doubtful or self._waiting >= self._most or not self._is_sure(queue, connection):
@@ -397,7 +402,10 @@ class Fifos:
         """Return the queue of a name, if it is followed; those that it may be instead are no longer."""
         if name is None:
             return None
-        vhost = self.vhost(connection)
+        link = self._links.get(connection)
+        vhost = None if link is None else link.vhost
+        if vhost is not None and (vhost, name) not in self._queues:
+            return None
         for queue in self._routes.named(vhost, name):
             if self._is_sure(queue, connection):
                 return queue

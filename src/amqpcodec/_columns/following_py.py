@@ -26,7 +26,7 @@ from .steps import DELIVER, GET_OK, PUBLISH, RETURN
 from .text import clean
 
 if TYPE_CHECKING:
-    from .waits import Waits
+    from .waits_py import Waits
 
 Source = tuple[str | None, bool]  # of messages: a queue, and whether they are not acknowledged
 Request = tuple[str, str | None, bool]  # a consumer tag and such a source

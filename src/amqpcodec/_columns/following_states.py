@@ -16,7 +16,7 @@ from amqpcodec.capture.envelopes import is_frame, method_ids
 from .following_py import LOST_COUNT, Channel, Followed, Follower, Message, Request, Source
 from .origins import NO_TIME, FrameOrigin, none_for
 from .steps import step_of
-from .waits import WAYS
+from .waits_py import WAYS
 
 _LAST_TAG = 2**64 - 1
 

@@ -38,7 +38,7 @@ from .requests import request
 from .rows import ENVELOPE
 from .sinks import Flows, Sink, flow_of
 from .steps import ANSWER, DELIVER, GET_OK, REQUEST, step_of
-from .waits import Waits
+from .waits_py import Waits
 
 _BREAKS = ("gap", "lost")
 INCOMPLETE = "INCOMPLETE"  # the code of a row that has no error, but is not whole

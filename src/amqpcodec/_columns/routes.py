@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from amqpcodec._state import Fields, damaged
 
-from .publishes import names_in
-
 if TYPE_CHECKING:
     from .fifos import Queue
 
@@ -87,7 +85,7 @@ class Routes:
         if found is None:
             if len(self._targets) >= MOST:
                 self._targets.clear()
-            found = self._targets[vhost, route] = tuple(dict.fromkeys(self._found(vhost, *names_in(route))))
+            found = self._targets[vhost, route] = tuple(dict.fromkeys(self._found(vhost, *_names_in(route))))
         return found
 
     def _found(self, vhost: str | None, exchange: str, routing_key: str) -> Iterator[Queue]:
@@ -179,3 +177,10 @@ def _behind_any(pattern: list[str], reached: set[int]) -> set[int]:
             at += 1
             reached.add(at)
     return reached
+
+
+def _names_in(route: bytes) -> tuple[str, str]:
+    """Return the exchange and the routing key of a route."""
+    middle = 1 + route[0]
+    exchange, routing_key = route[1:middle], route[middle + 1 :]
+    return exchange.decode("utf-8", "surrogateescape"), routing_key.decode("utf-8", "surrogateescape")

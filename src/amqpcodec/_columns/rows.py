@@ -40,7 +40,7 @@ from .schemas import (
 )
 from .text import clean, pairs
 from .trace import TRACERS, trace_of
-from .waits import DROPPED
+from .waits_py import DROPPED
 
 if TYPE_CHECKING:
     from .following_py import Message
