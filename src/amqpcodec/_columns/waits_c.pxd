@@ -57,12 +57,18 @@ cdef class Waits:
 
 
 cpdef bytes digest(bytes header, object parts)
+cdef str place_of(Message message)
+cdef int flags_of(bytes header) except -1
+
+
 @cython.locals(frames=bytes, at=cython.Py_ssize_t, middle=cython.Py_ssize_t, end=cython.Py_ssize_t)
 cdef bytes route_of(Message message)
-cdef str place_of(Message message)
+
+
 @cython.locals(frames=bytes, at=cython.Py_ssize_t)
 cdef bint is_redelivered(Message message) except -1
-cdef int flags_of(bytes header) except -1
+
+
 @cython.locals(
     flags=cython.int, bit=cython.int, kind=cython.int, at=cython.Py_ssize_t, end=cython.Py_ssize_t,
     size=cython.Py_ssize_t, found=bytes,
