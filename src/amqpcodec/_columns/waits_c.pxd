@@ -58,7 +58,7 @@ cdef class Waits:
 
 cpdef bytes digest(bytes header, object parts)
 cdef str place_of(Message message)
-cdef int flags_of(bytes header) except -1
+cdef long flags_of(bytes header) except -1
 
 
 @cython.locals(frames=bytes, at=cython.Py_ssize_t, middle=cython.Py_ssize_t, end=cython.Py_ssize_t)
@@ -70,7 +70,7 @@ cdef bint is_redelivered(Message message) except -1
 
 
 @cython.locals(
-    flags=cython.int, bit=cython.int, kind=cython.int, at=cython.Py_ssize_t, end=cython.Py_ssize_t,
+    flags=cython.long, bit=cython.int, kind=cython.int, at=cython.Py_ssize_t, end=cython.Py_ssize_t,
     size=cython.Py_ssize_t, found=bytes,
 )
 cdef bytes ident_of(bytes header, bytes route, bytes body)
