@@ -187,7 +187,7 @@ test-broker: build $(CHOSEN)
 interop: build
 	PYTHONPATH=tests:tools $(PYTHON) -m interop
 
-# The suites of amqp091-go and lapin at the broker for tests. Prints which tests pass at a RabbitMQ and not there; more than a tenth is a failure.
+# The suites of other clients, of four languages, at the broker for tests. Prints which tests pass at a RabbitMQ and not there; more than a tenth is a failure.
 interop-suites: build
 	PYTHONPATH=tests:tools $(PYTHON) -m interop.suites
 
