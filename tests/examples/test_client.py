@@ -59,7 +59,8 @@ def test_the_octets_of_headers_with_every_tag_pass_unchanged(rabbitmq: str) -> N
         async with module.client_with(queue, rabbitmq, tables="raw") as client:
             await module.publish(client, queue, [message(0)])
             [delivery] = await module.consume(client, queue, 1)
-            assert delivery.properties.headers.octets == amqp.encode_table(headers(0))[4:]
+            in_order = headers(0), dict(sorted(headers(0).items()))  # as sent; by name, as of RabbitMQ 4
+            assert delivery.properties.headers.octets in [amqp.encode_table(each)[4:] for each in in_order]
             await client.call(amqp.Queue.Delete(queue=queue))
 
     run(work())
