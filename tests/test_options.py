@@ -216,10 +216,10 @@ def test_one_name_has_one_meaning() -> None:
 
     The formats are those of what a command prints.
     """
-    meanings: dict[str, set[int]] = {}
+    meanings: dict[str, set[str]] = {}
     for known in _classes():
         for name, option in declared(known).items():
-            meanings.setdefault(name, set()).add(id(option))
+            meanings.setdefault(name, set()).add(f"{option.default} {option.doc}")
     several = {name for name, found in meanings.items() if len(found) > 1}
     assert several == {"dialect", "format", "frame_max", "input"}
 

@@ -88,8 +88,10 @@ def main(arguments: list[str]) -> None:
     sys.argv[:] = arguments
     sys.excepthook = _Excepthook(sys.excepthook)
     # Ours stays alive beside the program's: functions that still run look up their names in it.
-    sys.modules["__main__"] = ModuleType("__main__")
-    vars(sys.modules["__main__"]).update(__annotations__={}, __builtins__=sys.modules["builtins"])
+    program = sys.modules["__main__"] = ModuleType("__main__")
+    vars(program)["__builtins__"] = sys.modules["builtins"]
+    if sys.version_info < (3, 14):  # later ones make it when it is asked for
+        vars(program)["__annotations__"] = {}
     if module:
         del sys.argv[1]
         sys.argv[0] = "-m"  # until the module is found, as Python has it

@@ -27,7 +27,8 @@ TEST = """
 import sys
 
 def test_imports():
-    assert not [name for name in sys.modules if name.partition(".")[0] in ("amqpcodec", "asyncio")]
+    ours = ["amqpcodec"] if sys.version_info >= (3, 14) else ["amqpcodec", "asyncio"]  # pytest needs it there
+    assert not [name for name in sys.modules if name.partition(".")[0] in ours]
 
 def test_one(amqp_broker):
     assert amqp_broker.url.startswith("amqp://guest:guest@127.0.0.1:")

@@ -6,6 +6,7 @@ A difference that stands here has to occur, and no other may: the differential t
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import methodcaller
@@ -100,9 +101,10 @@ _TOO_MANY_FLAGS = (
 )
 
 
-_NO_YEAR = (
-    "pamqp.exceptions.UnmarshalingException: "
-    "Could not unmarshal ContentHeader frame: year 291132810 is out of range"
+_NO_YEAR = "pamqp.exceptions.UnmarshalingException: Could not unmarshal ContentHeader frame: " + (
+    "year 291132810 is out of range"
+    if sys.version_info < (3, 14)
+    else "year must be in 1..9999, not 291132810"
 )
 
 
