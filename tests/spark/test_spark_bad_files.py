@@ -16,11 +16,11 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 from support.followed import age, batch, in_order, put, reader, recorded, rows_between
 
-from amqpcodec import arrow
 from amqpcodec.spark import parquet_to_stream, pcap_to_parquet, table_schema
 from amqpcodec.spark.notices import BadFileWarning, NothingFoundWarning
 from amqpcodec.spark.options import read_options
 from amqpcodec.spark.readers import AmqpReader
+from amqpcodec.spark.schemas import arrow_schema
 
 BAD = {
     "readme": b"# Captures of last week\n",
@@ -174,7 +174,7 @@ def test_a_conversion_of_an_empty_folder_writes_the_columns(spark: Any, tmp_path
     assert [str(warning.message) for warning in ours] == [message]
     assert [row.rows for row in found.collect()] == [0]
     (written,) = (tmp_path / "out").glob("*.parquet")
-    assert parquet.read_schema(written).equals(arrow.schema(table))
+    assert parquet.read_schema(written).equals(arrow_schema(table, "auto"))
     assert spark.read.parquet(str(tmp_path / "out")).count() == 0
 
 
